@@ -28,7 +28,7 @@ def test_wilson_holds_the_shares_that_a_test_would_not_reject(case) -> None:
     assert wilson(0, 0) is None
 
 
-@pytest.mark.parametrize("shares", [(0.9, 0.1), (0.5, 0.3, 0.2)])
+@pytest.mark.parametrize("shares", [(0.9, 0.1), (0.5, 0.3, 0.2), (0.7, *[0.3 / 60] * 60)])  # 60 with a node or two
 def test_errors_are_those_of_a_plain_bootstrap(shares) -> None:
     draw = np.random.default_rng(0)
     p, y = drawn(draw, 250, shares)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gcnsl.evaluation import Measured
 
 out, err = Console(), Console(stderr=True)
+_NAMED, _LISTED = 8, 40
+"""Of more classes, only these are named in a line, or have a row in a table."""
 NEWS_SECONDS = 30
 """How often progress is reported where no bar can be drawn."""
 
@@ -210,14 +212,17 @@ def decision_facts(measured: Measured) -> dict[str, str]:
 def print_never_predicted(measured: Measured) -> None:
     """Name the classes that are predicted for no node although there are some."""
     if never := measured.never_predicted:
-        names = ", ".join(f"{each.name} ({each.nodes:,})" for each in never)
+        largest = sorted(never, key=lambda each: -each.nodes)
+        names = ", ".join(f"{each.name} ({each.nodes:,})" for each in largest[:_NAMED])
+        names += f" and {len(never) - _NAMED:,} other classes" if len(never) > _NAMED else ""
         told = f"of the {measured.nodes:,} {measured.kind} nodes, none is predicted to be {names}"
         remedy = "--threshold with --positive CLASS, or --class-weight, finds some"
         say("Never predicted", f"{told}; {remedy}", "yellow", where=out)
 
 
 def print_classes(measured: Measured) -> None:
-    """Print a table with one row per class."""
+    """Print a table with one row per class, the largest ones if there are many."""
+    largest = sorted(range(len(measured.classes)), key=lambda c: -measured.classes[c].nodes)[:_LISTED]
     rows = (
         (
             escape(each.name),
@@ -226,10 +231,12 @@ def print_classes(measured: Measured) -> None:
             _with_interval(each.recall, each.recall_interval),
             percent(each.f1),
         )
-        for each in measured.classes
+        for each in (measured.classes[c] for c in sorted(largest))
     )
     numbers = ("test nodes", "precision", "recall", "F1")
     print_table(("class", *numbers), rows, right=numbers)
+    if left := len(measured.classes) - len(largest):
+        out.print(f"{left:,} smaller classes are not shown; --json and the page have all.", highlight=False)
 
 
 def print_in_parts(part: Callable[[Sequence[str]], Table], columns: Sequence[str]) -> None:

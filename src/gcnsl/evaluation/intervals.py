@@ -73,11 +73,11 @@ def _standard_errors(probabilities: Floats, y: Ints, predicted: Ints) -> dict[st
     draw, (nodes, classes) = np.random.default_rng(_SEED), probabilities.shape
     weights = draw.poisson(1.0, size=(DRAWS, nodes)).astype(np.float32)
     sizes = weights.sum(axis=1).clip(min=1)
-    cells = np.zeros((nodes, classes * classes), dtype=np.float32)
-    cells[np.arange(nodes), y * classes + predicted] = 1
-    used = np.flatnonzero(cells.any(axis=0))
+    used, place = np.unique(y * classes + predicted, return_inverse=True)
+    cells = np.zeros((nodes, len(used)), dtype=np.float32)
+    cells[np.arange(nodes), place] = 1
     counts = np.zeros((DRAWS, classes * classes))
-    counts[:, used] = weights @ cells[:, used]
+    counts[:, used] = weights @ cells
     counts = counts.reshape(DRAWS, classes, classes)
     found, said, right = counts.sum(axis=2), counts.sum(axis=1), np.einsum("bcc->bc", counts)
     some, seen = found > 0, found + said > 0
@@ -92,7 +92,10 @@ def _standard_errors(probabilities: Floats, y: Ints, predicted: Ints) -> dict[st
 
 
 def _ranking(probabilities: Floats, y: Ints, weights: Floats) -> dict[str, Floats]:
-    """ROC-AUC and average precision for each draw's weights (B × m), as in :data:`gcnsl.training.METRICS`."""
+    """ROC-AUC and average precision for each draw's weights (B × m), as in :data:`gcnsl.training.METRICS`.
+
+    They are means over the classes that the draw has.
+    """
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         return {}
@@ -111,7 +114,8 @@ def _ranking(probabilities: Floats, y: Ints, weights: Floats) -> dict[str, Float
             false = alerts - found
             between = (found + np.pad(found, ((0, 0), (1, 0)))[:, :-1]) / 2
             areas.append((np.diff(false, axis=1, prepend=0) * between).sum(axis=1) / (found[:, -1] * false[:, -1]))
-    return {"roc-auc": np.mean(areas, axis=0), "average-precision": np.mean(precisions, axis=0)}
+    means = {"roc-auc": areas, "average-precision": precisions}
+    return {name: np.ma.masked_invalid(values).mean(axis=0).filled(np.nan) for name, values in means.items()}
 
 
 class CalibrationVerdict(NamedTuple):
