@@ -109,7 +109,7 @@ def make_chain(seed: int, **forced: str) -> Chain:
     options += ["--metric", dice.choice(METRICS)] if dice.random() < 0.2 else []
     options += ["--class-weight", "balanced"] if dice.random() < 0.1 and method not in _UNWEIGHTED else []
     many = graph.kinds["size"] in ("medium", "huge")  # whose nodes take half a minute to explain
-    chances = {"interrupt": 0.15, "plot": 0.15, "page": 0.1 if many else 0.9}
+    chances = {"interrupt": 0.15, "plot": 0.15, "page": 0.1 if many else 0.5}
     chances |= {"no masks": 0.15, "arrays": 0.4, "plain": 0.4}
     extras = frozenset(name for name, chance in chances.items() if dice.random() < chance)
     return Chain(seed, graph, method, tuple(options), extras)
@@ -159,12 +159,11 @@ class _Run:
         named = [*given, *tables.options(graph)]
         advice = self._inspect(named)
         command = [*named, "--method", chain.method, *chain.options, "-o", "model"]
-        command += ["--report", "page.html"] * ("page" in chain.extras)
         command += ["--plot", "quality.png"] * ("plot" in chain.extras)
+        page = ["--report", "page.html"] * ("page" in chain.extras)
         if "interrupt" in chain.extras:
             self.do([("interrupt", (interrupted_train, chain.seed % 50 / 100, *command))], codes=(0, 130))
-        trained: Call = ["train", *command] if self._real else (train, *command)
-        (said,) = self.do([("train", trained)])
+        (said,) = self.do([("train", self._train(*command, *page))])
         if said is None:
             return
         if "page" in chain.extras:
@@ -175,10 +174,13 @@ class _Run:
             self._check_accuracy(said.out)
             self._check_evaluation(shown.get("evaluate"), said.out)
             self._check_grown()
-        (again,) = self.do([("again", trained)])
+        (again,) = self.do([("again", self._train(*command))])
         if again is not None and chain.method != "auto" and "load" in shown and not self._real:
             self._check_same("again", self._recorded(), "the same command made a model with")
         self._check_folder()
+
+    def _train(self, *arguments: str) -> Call:
+        return ["train", *arguments] if self._real else (train, *arguments)
 
     def in_python(self) -> None:
         """Take the way of Python, and then give the saved model to commands."""
