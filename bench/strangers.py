@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results" / "strangers.json"
-LABEL_AGAIN = "color,all_simple_groups,all_class1,class1,merge_class,name"
+COUNTS = "hemisphere,lineage,axon_output,axon_input,dendrite_output,dendrite_input"
 GRAPHS = {
     "air-routes": (
         "--nodes air-routes/air-routes-latest-nodes.csv --edges air-routes/air-routes-latest-edges.csv "
@@ -24,7 +24,7 @@ GRAPHS = {
     "german": "--nodes german/german.csv --edges german/german_edges.txt.gz --label GoodCustomer",
     "larva-connectome": (
         "--nodes larva-connectome/meta_data.csv.gz --edges larva-connectome/G_edgelist.txt.gz --label simple_group "
-        f"--unknown unk --directed --drop {LABEL_AGAIN}"
+        f"--unknown unk --directed --only {COUNTS}"
     ),
     "pygod-books": "pygod-books/books.pt.zip",
     "blogcatalog": "blogcatalog/blogcatalog.npz",
@@ -54,8 +54,7 @@ def main() -> None:
         given = words.split()
         fewer = given
         if name in WITHOUT:
-            place = given.index("--drop") + 1
-            fewer = [*given[:place], f"{given[place]},{WITHOUT[name]}", *given[place + 1 :]]
+            fewer = [*given, "--drop", WITHOUT[name]]
         chosen = ["--method", arguments.method]
         trees = ["--method", "boosted-trees", "--set", "hops=0", "--set", "labels=false"]
         row = [accuracy(arguments.folder, given + chosen)]

@@ -113,6 +113,17 @@ def test_columns_by_name(pets) -> None:
         *("--unknown", "0,7"),
     ]
     assert data.encoder is source.read(split=None, root=None, encoder=data.encoder).encoder
+    only = GraphSource(**given(pets), id_column="name", label="mark", only=["age"])
+    assert only.read(split=None, root=None).feature_names == ["age"]
+    assert only.arguments[-2:] == ["--only", "age"]
+
+
+def test_columns_that_can_be_no_features_are_named_by_their_option(gcnsl, pets) -> None:
+    tables = [f"--{name}={pets[name]}" for name in ("nodes", "edges")]
+    for column in ("name", "nothing"):
+        code, _, said = gcnsl("inspect", *tables, "--id", "name", "--label", "kind", "--only", column)
+        assert code == 2
+        assert "--only" in said
 
 
 def test_directions_and_weights(pets) -> None:

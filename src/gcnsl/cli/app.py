@@ -33,6 +33,7 @@ _OTHER_NAMES = {
     "split": ("splits",),
     "experiment": ("experiments",),
     "name": ("graph",),
+    "features": ("only",),
 }
 """What parameters of commands are called, most of which take several of what the library takes one of."""
 

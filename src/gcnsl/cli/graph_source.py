@@ -25,11 +25,21 @@ if TYPE_CHECKING:
 KEEP = "--unknown ''"
 """The option by which no label but an empty cell means that the class is unknown."""
 _SPLITS = {"split_columns": "--split-columns", "fold_column": "--fold-column", "folds": "--folds"}
-_COLUMNS = ("id_column", "label", "name_column", "drop", "categorical", "numeric", "unknown")
+_COLUMNS = ("id_column", "label", "name_column", "only", "drop", "categorical", "numeric", "unknown")
 _EDGE_COLUMNS = ("weight", "source_column", "target_column", "edge_type")
 _OTHER_OPTIONS = {"id_column": "--id", "source_column": "--source", "target_column": "--target"}
 _OTHER_OPTIONS |= {"wide": "--features", "separator": "--sep", "name_column": "--name"}
-IN_A_MODEL = ("drop", "categorical", "numeric", "directed", "edge_type", "split_columns", "fold_column", "folds")
+IN_A_MODEL = (
+    "only",
+    "drop",
+    "categorical",
+    "numeric",
+    "directed",
+    "edge_type",
+    "split_columns",
+    "fold_column",
+    "folds",
+)
 """What a model knows of its columns and edges, or does not need any more."""
 
 
@@ -72,6 +82,9 @@ class GraphSource:
     label: Annotated[str | None, typer.Option(help="The column of --nodes with the classes. \\[default: label]")] = None
     name_column: Annotated[
         str | None, typer.Option("--name", help="The column of --nodes that says what to call them; no feature.")
+    ] = None
+    only: Annotated[
+        list[str] | None, typer.Option(help="Columns of --nodes with the features; all others are left out.")
     ] = None
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns of both tables to leave out: `--drop a,b` or `--drop a --drop b`.")
@@ -212,9 +225,9 @@ class GraphSource:
             if getattr(self, name) is not None:
                 all_nodes.check_column(getattr(self, name), name)
         all_nodes.find_label(self.label)
-        for name in ("split_columns", "drop", "categorical", "numeric"):
+        for name in ("split_columns", "only", "drop", "categorical", "numeric"):
             for column in names_in(getattr(self, name)):
-                (all_nodes if name == "split_columns" else both).check_column(column, name)
+                (all_nodes if name in ("split_columns", "only") else both).check_column(column, name)
         for name in ("weight", "edge_type"):
             if getattr(self, name) is not None:
                 _beside(edge_tables).check_column(getattr(self, name), name)
@@ -268,6 +281,7 @@ class GraphSource:
                 name=self.name_column,
                 split=None if self.split_columns is None else names_in(self.split_columns),
                 fold=self.fold_column,
+                features=None if self.only is None else names_in(self.only),
                 drop=names_in(self.drop),
                 categorical=names_in(self.categorical),
                 numeric=names_in(self.numeric),

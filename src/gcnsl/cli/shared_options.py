@@ -30,8 +30,8 @@ def refused_by(check: str) -> Callable[[Any], Any]:
 
 
 PANELS = {
-    "Your own graph": "id_column name_column source_column target_column drop categorical numeric unknown directed "
-    "weight no_weight edge_type wide separator no_header encoding",
+    "Your own graph": "id_column name_column source_column target_column only drop categorical numeric unknown "
+    "directed weight no_weight edge_type wide separator no_header encoding",
     "With auto": "quality single distil keep_validation",
     "Hyper-parameters": "options settings class_weight",
     "Decisions": "threshold positive coverage by_class",
