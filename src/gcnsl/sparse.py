@@ -1,20 +1,25 @@
-"""Sparse matrices: conversions between torch and SciPy, adjacency matrices, and products with a constant matrix."""
+"""Sparse matrices: conversions between torch and SciPy, adjacency matrices, eigenvectors, products with constants."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
 from torch import Tensor
 from torch_geometric.utils import add_remaining_self_loops, coalesce, degree, remove_self_loops, scatter
 
 SPARSE_SHARE = 0.15
 """Up to this share of nonzero entries, a sparse product is faster than a dense one."""
+arpack: Any = partial(eigsh, which="LA", **({"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}))
+"""SciPy's ``eigsh`` for the largest eigenvalues, with a seed: since SciPy 1.17, it goes on with random vectors, others
+in each call, where it has found all that its start vector leads to."""
 
 
 def csr_tensor(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -51,3 +51,12 @@ def test_new_nodes_follow_the_same_formula_and_old_ones_stay() -> None:
     assert after[:300].equal(before)
     torch.testing.assert_close(after[300], before[7])
     assert after[301].abs().max() == 0
+
+
+def test_a_clique_has_the_same_features_each_time() -> None:
+    """All of its eigenvalues but one are equal, so that ARPACK runs out of directions and goes on with random ones."""
+    n = 373
+    edges = torch.combinations(torch.arange(40)).T
+    both = torch.cat([edges, edges.flip(0)], dim=1)
+    first, second = (StructuralFeatures.fit(both.clone(), n).features for _ in range(2))
+    assert torch.equal(first, second)

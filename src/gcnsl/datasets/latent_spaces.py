@@ -7,13 +7,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, shortest_path
-from scipy.sparse.linalg import eigsh
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.extmath import svd_flip
 
 from gcnsl.errors import InputError
 from gcnsl.execution import compiled
+from gcnsl.sparse import arpack
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,7 +64,7 @@ def _scaled(adjacency: sp.csr_array, landmarks: int | None, rng: np.random.Gener
     if len(chosen) <= FEW:
         values, vectors = eigh(centred, driver="evd")
     else:
-        values, vectors = eigsh(centred, 2, which="LA", v0=check_random_state(0).uniform(-1, 1, len(chosen)))
+        values, vectors = arpack(centred, 2, v0=check_random_state(0).uniform(-1, 1, len(chosen)))
     largest = np.argsort(values)[:-3:-1]
     values, (vectors, _) = values[largest], svd_flip(vectors[:, largest], None)  # signs that no solver decides
     positions: Floats = centre.transform(kernel) @ (

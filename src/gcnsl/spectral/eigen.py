@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
+
+from gcnsl.sparse import arpack
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +50,7 @@ def _iterated(matrix: Any, count: int) -> tuple[Floats, Floats]:
         return np.zeros(count), np.eye(size, count)
     try:
         basis, restarts = max(20, count + count // 2), min(max(20, 2 * size // count), _MOST_RESTARTS)
-        values, vectors = eigsh(matrix, count, which="LA", v0=start, ncv=basis, maxiter=restarts, tol=_TOLERANCE)
+        values, vectors = arpack(matrix, count, v0=start, ncv=basis, maxiter=restarts, tol=_TOLERANCE)
     except ArpackNoConvergence:
         return _decomposed(matrix, count)
     while True:  # ARPACK begins with one vector and can miss copies of an eigenvalue: is one left?
@@ -57,10 +59,10 @@ def _iterated(matrix: Any, count: int) -> tuple[Floats, Floats]:
         rest = _without(matrix, values, vectors)
         start = rest @ generator.standard_normal(size)
         try:
-            found = eigsh(rest, 1, which="LA", v0=start, tol=_VALUE_TOLERANCE)[0] if start.any() else np.zeros(1)
+            found = arpack(rest, 1, v0=start, tol=_VALUE_TOLERANCE)[0] if start.any() else np.zeros(1)
             if found[0] <= values[-1] + RANK_TOLERANCE * values[0]:
                 return values, vectors
-            missed, vector = eigsh(rest, 1, which="LA", v0=start, tol=_TOLERANCE)
+            missed, vector = arpack(rest, 1, v0=start, tol=_TOLERANCE)
         except ArpackNoConvergence:
             return _decomposed(matrix, count)
         values, vectors = np.append(values, missed), np.hstack([vectors, vector])
