@@ -77,7 +77,8 @@ def test_true_probabilities_are_believed_and_others_are_not() -> None:
         for _ in range(60):
             p = draw.dirichlet([1, 1, 1], size=nodes)
             y = np.array([draw.choice(3, p=row) for row in p])
-            verdicts.append(judge_calibration(p, y).believable)
+            verdicts.append((verdict := judge_calibration(p, y)).believable)
+            assert verdict.words.startswith("40 nodes are too few") == (nodes == 40 and verdict.believable)
             sharp, flat = (p**power / (p**power).sum(axis=1, keepdims=True) for power in (2.5, 0.3))
             if nodes == 800:
                 for other, words in ((sharp, "too sure"), (flat, "too modest")):

@@ -23,8 +23,9 @@ from gcnsl.training.metrics import BINS, Floats, Ints, calibration_bins, most_pr
 Z = 1.959964
 """The quantile of the normal distribution for 95 %."""
 DRAWS, MOST_NODES = 200, 5_000
-SMALL_ERROR = 0.02
-"""A mean distance of this much between probability and truth is no problem in use, be it certain or not."""
+SMALL_ERROR, TELLS_LITTLE = 0.02, 0.1
+"""A mean distance of the first between probability and truth is no problem in use, be it certain or not. On nodes where
+chance makes the second of true probabilities, it tells little."""
 _SEED = 0
 
 Interval = tuple[float, float]
@@ -143,12 +144,15 @@ def judge_calibration(probabilities: Floats, y: Ints) -> CalibrationVerdict | No
     draws = np.abs(np.random.default_rng(_SEED).normal(size=(DRAWS, BINS)) * np.sqrt(variance)).sum(axis=1) / nodes
     chance = float(np.quantile(draws, 0.95))
     sure, right = float(confidence.mean()), float((most_probable(probabilities) == y).mean())
-    on = f"on {nodes:,} nodes"
+    on, label_more = f"on {nodes:,} nodes", "label more nodes"
+    if error <= chance and chance > TELLS_LITTLE:
+        words = f"{nodes:,} nodes are too few to tell whether its probabilities can be believed: they are off by"
+        words += f" {error:.1%}, and true probabilities may be by {chance:.0%}."
+        return CalibrationVerdict(True, words, label_more)
     if error <= max(chance, SMALL_ERROR):
         by_chance = f"no more than chance makes of true probabilities {on}" if error <= chance else f"{on}"
         return CalibrationVerdict(True, f"Its probabilities can be believed: they are off by {error:.1%}, {by_chance}.")
     off = f"off by {error:.1%} {on}, where chance explains {chance:.1%}"
-    label_more = "label more nodes"
     if abs(sure - right) < error / 2:
         words = f"Its probabilities are uneven: {off}; too high for some nodes and too low for others."
         return CalibrationVerdict(False, words, f"decide by a threshold or by prediction sets, or {label_more}")
