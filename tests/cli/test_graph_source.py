@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -124,6 +125,14 @@ def test_columns_that_can_be_no_features_are_named_by_their_option(gcnsl, pets) 
         code, _, said = gcnsl("inspect", *tables, "--id", "name", "--label", "kind", "--only", column)
         assert code == 2
         assert "--only" in said
+
+
+def test_an_edge_list_without_a_header_may_begin_with_a_loop(gcnsl, tmp_path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,label\n" + "".join(f"--{i},{'xy'[i % 2]}\n" for i in range(20)))
+    (tmp_path / "edges.csv").write_text("--3,--3\n" + "".join(f"--{i},--{i // 2}\n" for i in range(1, 20)))
+    code, said, _ = gcnsl("inspect", "--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", "--json")
+    assert code == 0
+    assert json.loads(said)["loops"] == 1
 
 
 def test_directions_and_weights(pets) -> None:

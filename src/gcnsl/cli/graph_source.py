@@ -214,7 +214,8 @@ class GraphSource:
 
         written: Any = {"written": self._written, "head": True}
         node_tables = [read_table(path, "nodes", **written) for path in nodes]
-        edge_tables = [read_table(path, "edges", unnamed=ENDS[0], **written) for path in edges]
+        ends: Any = {"unnamed": ENDS[0], "are_ids": lambda cells: False}  # the ids are not read yet
+        edge_tables = [read_table(path, "edges", **ends, **written) for path in edges]
         for table in node_tables:
             if not table.arrow.num_rows:
                 raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
