@@ -112,9 +112,8 @@ def _edges(content: bytes, number: dict[str, int]) -> set[tuple[int, int]]:
     header, rows = _rows(content)
     if len(header) < 2:
         raise Unreadable("there is no column for the other end")
-    places = [header.index(name) if name in header else place for place, name in enumerate(("source", "target"))]
-    if places[0] == places[1]:
-        raise Unreadable("both ends are the same column")
+    names = ("source", "target")
+    places = [header.index(name) for name in names] if {*names} <= {*header} else [0, 1]
     found, lost = set(), 0
     for row in rows:
         ends = [row[place] for place in places]
