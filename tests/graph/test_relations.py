@@ -153,3 +153,14 @@ def test_a_kind_needs_its_column() -> None:
     trained = from_tables(NODES, EDGES, edge_type="kind")
     with pytest.raises(InputError, match="no column 'kind', which the model was trained with: add it"):
         from_tables(NODES, EDGES.drop(columns="kind"), encoder=trained.encoder)
+
+
+def test_a_level_that_no_edge_has_any_more_has_a_share_of_zero() -> None:
+    trained = from_tables(NODES, EDGES)
+    graph = from_tables(NODES, EDGES[EDGES["kind"] != "foe"], encoder=trained.encoder)
+    columns = graph.columns.table.arrow.to_pandas()
+    shares = columns[["edges: share kind=friend", "edges: share kind=foe"]]
+    assert (shares["edges: share kind=foe"].dropna() == 0).all()
+    assert shares["edges: share kind=foe"].isna().equals(shares["edges: share kind=friend"].isna())
+    none = from_tables(NODES, EDGES.assign(kind=None), encoder=trained.encoder)
+    assert none.x.shape == trained.x.shape, "nothing is known of them"

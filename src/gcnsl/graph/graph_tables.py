@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -23,7 +24,7 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.column_report import summarize_edge_columns
-from gcnsl.graph.columns import Columns, left_out_kind
+from gcnsl.graph.columns import Columns, is_of_edges, left_out_kind
 from gcnsl.graph.edge_columns import edge_columns
 from gcnsl.graph.edge_table import KIND, read_weights
 from gcnsl.graph.edges import edges_by_relation
@@ -182,6 +183,10 @@ def _read_as(
     if encoder.edge_kinds:
         facts = Columns.for_kinds(edge_table, encoder.edge_kinds)
         made = edge_columns(facts, ends, table.arrow.num_rows, directed=directed, everything=True)
+    for name in filter(is_of_edges, encoder.kinds.keys() - made.keys()):
+        other = next((each for each in made if each.startswith(f"{name.partition('=')[0]}=")), None)
+        if other is not None:  # no edge has this level any more
+            made[name] = pc.multiply(made[other], 0.0)
     columns = Columns.for_kinds(table.with_columns(made), encoder.kinds)
     return replace(columns, edge_kinds=encoder.edge_kinds, relations=encoder.relations)
 

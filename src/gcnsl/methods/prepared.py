@@ -162,8 +162,9 @@ class Prepared:
     def build(self) -> nn.Module:
         """A new model for this graph, on the device, with weights drawn from torch's generator."""
         in_channels, out_channels = self.inputs[0].shape[1], len(self.graph.class_names)
-        size = in_channels, out_channels, self.graph.num_nodes, relation_count(self.graph)
-        return self.method.config.build(*size).to(self.device)
+        config, relations = self.method.config, relation_count(self.graph)
+        more = {"num_relations": relations} if relations > 1 and "kinds" in config.uses else {}
+        return config.build(in_channels, out_channels, self.graph.num_nodes, **more).to(self.device)
 
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
