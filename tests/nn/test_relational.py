@@ -135,6 +135,8 @@ def test_a_call_takes_the_kind_of_each_edge(network, options, weighted) -> None:
     for wrong in (None, kinds[1:], kinds + 1, kinds.float()):
         with pytest.raises(InputError, match=f"edge_type must be a torch.Tensor of {len(kinds)} whole numbers from 0"):
             model(data.x, ends, weight, edge_type=wrong)
+    with pytest.raises(InputError, match="edge_type is a list: give a "):
+        model(data.x, ends, weight, edge_type=kinds.tolist())
 
 
 @pytest.mark.parametrize(("network", "options"), [*NETWORKS, (GAT, {})], ids=str)

@@ -98,6 +98,8 @@ def summarize_edge_columns(columns: Columns, made: Iterable[str]) -> tuple[Colum
         how = "sum, mean, max of a node's edges" if sort_of(kind) == "number" else "share of each value"
         how = "mean, last of a node's edges" if sort_of(kind) == "date" else how
         how = how if count else "left out"
+        by = columns.relations
+        how += f"; {len(by.names)} kinds of edges" if by and name in (by.column, by.signed) else ""
         missing, distinct = values.null_count, len(values.unique().drop_null())
         example = columns.example(name)
         found.append(ColumnSummary(name, kind, example, distinct, missing, count, how, None, None, "edges"))

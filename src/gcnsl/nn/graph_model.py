@@ -112,8 +112,9 @@ class GraphModel(nn.Module):
         n, wanted = len(x), getattr(self, "num_nodes", len(x))
         if n != wanted:
             raise InputError(f"x has {n} rows, but the model was built for num_nodes={wanted}")
-        if not (edge_weight is None or isinstance(edge_weight, Tensor)):
-            raise InputError(f"edge_weight is a {type(edge_weight).__name__}: give a torch.Tensor, a number per edge")
+        for name, each in {"edge_weight": edge_weight, "edge_type": edge_type}.items():
+            if not (each is None or isinstance(each, Tensor)):
+                raise InputError(f"{name} is a {type(each).__name__}: give a torch.Tensor, a number per edge")
         x = as_matrix(x)
         if edge_index.layout != torch.strided:
             if edge_index.shape != (n, n):
@@ -125,7 +126,8 @@ class GraphModel(nn.Module):
         kept = _KEPT.get(self)
         if kept is None or n != kept[0] or not all(map(_same, given, kept[1])):
             ends = check_edges(edge_index, n)
-            check_edge_type(edge_type, len(ends[0]), relations)
+            if relations > 1 or edge_type is not None:
+                _check_edge_type(edge_type, len(ends[0]), relations)
             graph = Data(edge_index=torch.from_numpy(simple_undirected(*ends, n)[0]), num_nodes=n)
             graph.update(arcs_and_weights(*ends, n, directed=True, weight=edge_weight))
             if relations > 1:
@@ -209,6 +211,15 @@ def _same(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and one.equal(other)
 
 
+def _check_edge_type(edge_type: Tensor | None, count: int, relations: int) -> None:
+    """Refuse kinds of so many edges that a model for so many relations can't read."""
+    if relations == 1:
+        raise InputError("edge_type is given, but the model has one weight for all edges: build it with num_relations")
+    is_whole = edge_type is not None and edge_type.shape == (count,) and not edge_type.is_floating_point()
+    if edge_type is None or not is_whole or not ((edge_type >= 0) & (edge_type < relations)).all():
+        raise InputError(f"edge_type must be a torch.Tensor of {count} whole numbers from 0 to {relations - 1}")
+
+
 def _like(x: Matrix, matrix: Matrix) -> Matrix:
     """A matrix on the device of x; numbers that are not integers in its precision."""
     matrix = matrix.to(x.device)
@@ -220,19 +231,6 @@ def _like(x: Matrix, matrix: Matrix) -> Matrix:
 def as_matrix(x: Matrix) -> Matrix:
     """One of torch's sparse tensors in the form with fast products; another matrix as it is."""
     return fastest_form(x.to_sparse_csr()) if isinstance(x, Tensor) and x.layout != torch.strided else x
-
-
-def check_edge_type(edge_type: Any, count: int, relations: int) -> None:
-    """Refuse kinds of so many edges that a model for so many relations can't read."""
-    if relations == 1 and edge_type is not None:
-        raise InputError("edge_type is given, but the model has one weight for all edges: build it with num_relations")
-    if relations > 1 and not (
-        isinstance(edge_type, Tensor)
-        and edge_type.shape == (count,)
-        and not edge_type.is_floating_point()
-        and ((edge_type >= 0) & (edge_type < relations)).all()
-    ):
-        raise InputError(f"edge_type must be a torch.Tensor of {count} whole numbers from 0 to {relations - 1}")
 
 
 def check_features(x: Any, in_channels: int, dtype: torch.dtype) -> Matrix:
