@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +21,8 @@ from gcnsl.graph.tables import ENDS, Table, Written, check_ends, end_columns, re
 
 KIND = "table"
 """The column that tells edges of several tables apart."""
+LARGEST_GAP = 8
+"""Integers of at most so many times as many values are looked up in an array, in a fifth of a hash table's time."""
 _STRING = pa.large_string()
 """The string type that pandas writes; Arrow converts its shorter one to it without copying the characters."""
 
@@ -99,9 +103,6 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
         raise InputError(
             f"{table.name}: column {column!r} can't be used as ids ({error}); give integers or strings"
         ) from error
-    broken = np.zeros(len(values), dtype=bool) if numeric else pc.match_substring(values, "\0").to_numpy()
-    if broken.any():
-        raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
     return values
 
 
@@ -113,13 +114,9 @@ def _find_ids(
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_STRING) for values in (ids, *wanted))
     known = ids.combine_chunks()
-    ends = np.stack([positions(known, values).astype(np.int32) for values in wanted])
-    if (ends < 0).any() and known.type == _STRING:
-        ends = (
-            np.stack([positions(known, _as_whole(values)).astype(np.int32) for values in wanted])
-            if (ends < 0).all()
-            else ends
-        )
+    ends = _both_positions(known, wanted)
+    if known.type == _STRING and (ends < 0).all():
+        ends = _both_positions(known, [_as_whole(values) for values in wanted])
     there: NDArray[np.bool_] = (ends[0] >= 0) & (ends[1] >= 0)
     if len(there) and 2 * there.sum() < len(there):
         row = int(np.flatnonzero(~there)[0])
@@ -140,11 +137,25 @@ def _as_whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values
 
 
-def positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
+def _both_positions(known: pa.Array, ends: list[pa.ChunkedArray]) -> NDArray[np.int32]:
+    """The :func:`positions` of sources and of targets (2 × E); neither look-up holds Python's lock."""
+    with ThreadPoolExecutor(len(ends)) as pool:
+        return np.stack([*pool.map(partial(positions, known), ends)])
+
+
+def positions(known: pa.Array, values: pa.ChunkedArray) -> NDArray[np.int32]:
     """The place of each value among the known ones, -1 if it is none of them."""
-    if pa.types.is_int64(known.type):  # of which Arrow's look-up takes four times as long; of text, pandas' does
-        return pd.Index(known.to_numpy()).get_indexer(values.to_numpy())
-    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
+    if not pa.types.is_int64(known.type):
+        found: NDArray[np.int32] = pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
+        return found
+    ids, wanted = known.to_numpy(), values.to_numpy()
+    low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
+    if high - low > LARGEST_GAP * len(ids):  # Arrow's look-up of integers takes four times as long as pandas'
+        return pd.Index(ids).get_indexer(wanted).astype(np.int32)
+    places = np.full(high - low + 1, -1, dtype=np.int32)
+    places[ids - low] = np.arange(len(ids), dtype=np.int32)
+    inside = (wanted >= low) & (wanted <= high)
+    return np.where(inside, places[np.where(inside, wanted - low, 0)], np.int32(-1))
 
 
 def read_weights(

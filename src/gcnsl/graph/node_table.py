@@ -78,6 +78,8 @@ def _joined(tables: list[Table], columns: list[str]) -> tuple[Table, pa.ChunkedA
     found, notes = [], list[str]()
     for each, column in zip(tables, columns, strict=True):
         table, ids = each, as_ids(each, column)
+        if ids.type != pa.int64() and (broken := pc.match_substring(ids, "\0").to_numpy()).any():
+            raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
         repeated = np.asarray(pd.Index(ids.to_numpy()).duplicated())
         if repeated.any():
             row = int(np.flatnonzero(repeated)[0])
