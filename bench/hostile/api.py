@@ -120,7 +120,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
     compared = {"runs": int, "metric": str, "seed": int, "device": str}
     yield "compare", compare, {"data": graph, "methods": {"mlp": METHODS["mlp"]}, "runs": 1}, compared
     searched = {"method": METHODS["mlp"], "data": graph, "storage": os.devnull}
-    yield "Search", Search, searched, {**compared, "grid": bool}
+    yield "Search", Search, searched, compared
     wanted = {"trials": int, "seconds": float | None}
     yield "search", search, {"wanted": Search(**searched), "trials": 1}, wanted
     for name in nn.__all__:
