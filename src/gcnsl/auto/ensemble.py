@@ -227,12 +227,12 @@ class Member:
 class OutOfFold(NamedTuple):
     """Labelled nodes (v), and what models that have not learned from them predict together (v × C).
 
-    ``fold`` says which of a member's models has not learned from each of them (v); empty in files of version 0.2.
+    ``fold`` says which of a member's models has not learned from each of them (v).
     """
 
     nodes: Tensor
     probabilities: Tensor
-    fold: Tensor = torch.empty(0, dtype=torch.int64)
+    fold: Tensor
 
 
 @dataclass(frozen=True)
