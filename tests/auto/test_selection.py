@@ -167,7 +167,6 @@ def test_a_journal_with_a_useless_fit_is_no_end(tmp_path) -> None:
 @pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
     """More of them than may fail in a row; each is killed when it has begun, or is idle."""
-    monkeypatch.setattr(selection, "_own_executor", lambda *_: executor)
     monkeypatch.setattr(processes, "MOST_FAILED", 2)
     problem, killed = small_problem(quality="fast"), []
 
@@ -177,8 +176,8 @@ def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
             started[0].process.kill()
             killed.append(started[0])
 
-    executor = processes.Processes(2)
-    selected = select(problem, FAST, problem.graph, minutes=5, on_progress=kill)
+    with processes.Processes(2) as executor:
+        selected = select(problem, FAST, problem.graph, minutes=5, executor=executor, on_progress=kill)
     assert len(killed) == 4
     assert selected.blend.history.stopped == "complete"
     verdicts = selected.leaderboard["verdict"]
