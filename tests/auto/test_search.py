@@ -143,7 +143,7 @@ def test_searches_with_other_data_splits_or_options_are_others(wanted, monkeypat
     assert len(set(names)) == len(others)
     searched = replace(wanted, method=method.with_options(lr=0.123), data=DATA.clone())
     assert searched.identity == names[0], "where it begins does not matter"
-    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    monkeypatch.setattr("gcnsl.runs.jobs.__version__", "9.9")
     assert replace(wanted).identity not in names
 
 

@@ -26,13 +26,12 @@ from gcnsl.auto.race import Contender, Race
 from gcnsl.checks import UNLABELLED, check_choice, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.graph import split_count, split_masks
-from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
 from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import HERE, Executor, WorkerLost
-from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
+from gcnsl.runs.jobs import Failed, Finished, Job, Trainer, identity
 from gcnsl.runs.results import Record, append_records, read_records
 from gcnsl.training import METRICS, choose_device
 

@@ -41,11 +41,11 @@ from gcnsl.graph import (
 )
 from gcnsl.graph.labels import class_array
 from gcnsl.graph.masks import check_masks
-from gcnsl.identity import graph_digest
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.nn.config import Folder
 from gcnsl.options import described_lines
 from gcnsl.runs.executor import HERE, Executor
+from gcnsl.runs.jobs import graph_digest
 from gcnsl.training import Checkpoint, StageSettings, TrainingSettings, choose_device, measure
 from gcnsl.training.decisions import check_rule
 from gcnsl.version import __version__
