@@ -4,7 +4,6 @@ Dask carries out a run again, on another worker, if the one that was at it disap
 the run, which might be what kills them.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import CancelledError
@@ -13,24 +12,17 @@ from typing import Any
 
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.runs.executor import Executor, Item, Result, WorkerLost, check_by
-from gcnsl.runs.processes import thread_environment, threads_of_each
 
-_LOCAL = "local:"
-"""Addresses that begin with this ask for workers on this machine; their number follows."""
 _CONNECT_SECONDS, _WORKER_SECONDS = 10, 60
 """How long to wait for the scheduler, and for the first worker."""
-_SETTINGS = {
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # ours are sent once
-    "distributed.deploy.lost-worker-timeout": "1h",  # a local worker is given up only if it can't be started again
-}
+_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}  # ours are sent once
 
 
 class Cluster(Executor):
     """The workers of a Dask scheduler.
 
     Args:
-        address: That of the scheduler, such as ``"tcp://10.0.0.1:8786"``; or ``"local:4"`` for a scheduler and four
-            workers on this machine, which end with the ``with`` statement.
+        address: That of the scheduler, such as ``"tcp://10.0.0.1:8786"``.
 
     Raises:
         ArgumentError: If nobody answers there, or Dask is not installed.
@@ -46,11 +38,10 @@ class Cluster(Executor):
             raise ArgumentError("cluster", address, "needs Dask: pip install 'gcnsl[cluster]'") from error
         with ExitStack() as opened:  # which closes everything if something below fails
             opened.enter_context(dask.config.set(_SETTINGS))
-            where = opened.enter_context(_local(address)) if address.startswith(_LOCAL) else address
             try:
-                client = distributed.Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
+                client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
             except (OSError, ValueError) as error:
-                rule = "can't be reached: it must be a Dask scheduler, such as tcp://10.0.0.1:8786, or local:4"
+                rule = "can't be reached: it must be a Dask scheduler, such as tcp://10.0.0.1:8786"
                 raise ArgumentError("cluster", address, rule) from error
             self._client = opened.enter_context(client)
             try:
@@ -91,22 +82,6 @@ class Cluster(Executor):
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
-
-
-def _local(address: str) -> Any:
-    """A scheduler and workers on this machine."""
-    from distributed import LocalCluster
-
-    count = address.removeprefix(_LOCAL)
-    if not count.isdecimal() or int(count) < 1:
-        raise ArgumentError("cluster", address, "must name the number of workers, such as local:4")
-    return LocalCluster(
-        n_workers=int(count),
-        threads_per_worker=1,
-        dashboard_address=":0",
-        silence_logs=logging.CRITICAL,
-        env=thread_environment(threads_of_each(int(count))),
-    )
 
 
 def _given(call: Result) -> Result:
