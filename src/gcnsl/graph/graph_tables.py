@@ -25,10 +25,9 @@ from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.column_report import summarize_edge_columns
 from gcnsl.graph.columns import Columns, left_out_kind
 from gcnsl.graph.edge_columns import edge_columns
-from gcnsl.graph.edge_table import read_weights
 from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
+from gcnsl.graph.linked_tables import read_tables, read_weights
 from gcnsl.graph.masks import PARTS
-from gcnsl.graph.node_table import read_tables
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.tables import Table, Written
 from gcnsl.graph.wide_features import read_wide
