@@ -1,11 +1,14 @@
 import io
 import itertools
 
+import numpy as np
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from gcnsl.cli import console
-from gcnsl.cli.console import progress
+from gcnsl.cli.console import print_in_parts, progress
+from gcnsl.evaluation import Measured
 
 from .cases import TRAIN
 
@@ -62,3 +65,27 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch) -> None:
     with progress("Working", 100, quiet=True) as bar:
         bar.update(completed=50, text="half")
     assert "Working" not in shown.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_wide_tables_come_in_parts_that_fit_a_terminal(monkeypatch, terminal) -> None:
+    shown, columns = io.StringIO(), [f"column {number}" for number in range(12)]
+    monkeypatch.setattr(
+        console, "out", Console(file=shown, force_terminal=terminal, width=60, color_system=None, legacy_windows=False)
+    )
+
+    def part(some):
+        table = Table("")
+        for heading in some:
+            table.add_column(heading)
+        table.add_row("row", *(heading.replace("column", "value") for heading in some))
+        return table
+
+    print_in_parts(part, columns)
+    printed = shown.getvalue()
+    assert [printed.count(f"{word} {number} ") for word in ("column", "value") for number in range(12)] == [1] * 24
+    assert printed.count("row") == (3 if terminal else 1)
+    assert (max(map(len, printed.splitlines())) <= 60) is terminal
+
+
+MEASURED = Measured(np.eye(3)[[0, 1, 1, 1]], np.array([0, 1, 1, 0]), ["[red]", "blue", "green"])

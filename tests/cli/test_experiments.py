@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from gcnsl import cli
@@ -96,11 +98,25 @@ def test_report_writes_all_that_is_asked_for(gcnsl, store, tmp_path) -> None:
     assert (wanted["--figures"] / "synthetic-random.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+def test_report_as_json(gcnsl, store, tmp_path) -> None:
+    gcnsl("reproduce", *PART, "--store", store)
+    code, out, _ = gcnsl("report", "--store", store, "--json", "-o", tmp_path / "report.html")
+    assert code == 0
+    cells = json.loads(out)
+    _, told, _ = gcnsl("reproduce", *PART, "--store", store, "--json")
+    assert json.loads(told) == [cell | {"experiment": "accuracy"} for cell in cells]
+    assert {(cell["method"], cell["dataset"], cell["split"], cell["runs"]) for cell in cells} == {
+        (method, dataset, "random", 2) for method in ("mlp", "gcn") for dataset in ("synthetic-h0.1", "synthetic-h0.9")
+    }
+    assert not (tmp_path / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["accuracy", "--datasets", "debian", "--splits", "geom-gcn"], "--splits geom-gcn does not exist for debian"),
         (["accuracy", "--runs", "11", "--splits", "geom-gcn"], "--runs 11 must be from 1 to 10"),
+        (["accuracy", "--minutes", "0"], "--minutes 0.0 must be > 0"),
     ],
 )
 def test_users_errors_are_one_line(gcnsl, store, arguments, message) -> None:

@@ -1,5 +1,6 @@
 """Runs: what is measured of each, and what becomes of many, wherever they are carried out."""
 
+import math
 import os
 import signal
 import subprocess
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from gcnsl import synthetic
+from gcnsl import InputError, synthetic
 from gcnsl.datasets import with_random_split
+from gcnsl.experiments import run
 from gcnsl.experiments.beyond import Place, search_spec
 from gcnsl.experiments.plan import CURVE_STEP, Scope, plan, specs_of
 from gcnsl.experiments.records import RunSpec, as_options, by_spec, read_results
 from gcnsl.experiments.run import (
     Runner,
+    cost,
     execute,
     missing_runs,
     train_run,
@@ -70,16 +73,39 @@ def test_what_is_measured_of_gcn_sl() -> None:
     assert first.history == {}
 
 
+def searched(trials_file, name="mlp", trials=3, seconds=math.inf, **fixed):
+    """Search for hyper-parameters of a fake method."""
+    wanted = search_spec(name, Place("texas", "geom-gcn"), seed=0, trials=trials, **fixed)
+    return Runner("cpu", None, 2, time.time() + seconds, trials_file)._search(wanted, graph(), CPU)
+
+
 @pytest.mark.usefixtures("all_methods")
-def test_a_search_tells_what_it_has_found() -> None:
-    fixed = {"contrast": 0.0, "dropout": 0.1}
-    wanted = search_spec("gcn-sl-plus", Place("texas", "geom-gcn"), seed=0, trials=3, **fixed)
-    result = Runner("cpu", None, 2)._search(wanted, graph(), CPU)
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_search_tells_what_it_has_found(tmp_path, kept) -> None:
+    result = searched(tmp_path / "trials.jsonl" if kept else None, "gcn-sl-plus", contrast=0.0, dropout=0.1)
     assert result.status == "ok"
     assert result.metrics["trials"] == 3
     assert 0 < result.metrics["validation"] <= 1
-    assert result.metrics["options"].keys() == space_of("gcn-sl-plus").keys() - fixed.keys()
+    assert result.metrics["options"].keys() == space_of("gcn-sl-plus").keys() - {"dropout", "contrast"}
     assert (result.seconds > 0, result.device[:3]) == (True, "CPU")
+    assert (tmp_path / "trials.jsonl").exists() == kept
+
+
+def test_a_search_without_time_goes_on_later(log, tmp_path, monkeypatch) -> None:
+    file = tmp_path / "trials.jsonl"
+    assert searched(file, trials=2).metrics["trials"] == 2
+    assert searched(file, trials=30, seconds=1e-9) is None
+    log.clear()
+    assert searched(file, trials=3).metrics["trials"] == 3
+    assert log.count("build mlp") <= 2
+
+    def nothing(*_, **__):
+        raise InputError("no trial was finished")
+
+    monkeypatch.setattr(run, "search", nothing)
+    assert searched(file, seconds=1e-9) is None
+    with pytest.raises(InputError, match="no trial was finished"):
+        searched(file, seconds=100.0)
 
 
 PROGRAM = [sys.executable, str(Path(run_in_processes.__file__))]
@@ -154,6 +180,7 @@ def test_a_search_is_followed_by_its_runs_and_is_not_repeated(log, store, execut
         return planned("beyond", replace(scope, results=stored(store)))
 
     (search,) = specs()
+    assert cost(search) == 4 * cost(replace(search, task="train"))
     run_missing([search], store, executor, runs_after_search=3)
     assert {result.spec for result in read_results(store)} == set(specs())
     assert [result.status for result in read_results(store)] == ["ok"] * 4
@@ -199,7 +226,7 @@ def test_a_run_that_kills_its_workers_has_failed(store) -> None:
 def test_the_time_of_features_is_measured_here(store) -> None:
     timed = planned("runtime", Scope(datasets=["texas"], methods=["gcn-sl"]))[:1]
     unused = FakeExecutor()
-    execute(timed, store, unused, device="cpu")
+    execute(timed, store, unused, device="cpu", minutes=1)
     assert [(result.spec.task, result.status) for result in read_results(store)] == [("features", "ok")]
     assert unused.most_under_way == 0
 

@@ -1,5 +1,7 @@
 """Tables: their numbers, names and remarks."""
 
+import json
+
 import pytest
 
 from gcnsl.experiments.beyond import PARTS
@@ -10,6 +12,7 @@ from gcnsl.experiments.tables import (
     Table,
     fill,
     on_duplicates,
+    to_dicts,
     to_markdown,
 )
 from gcnsl.methods import METHODS
@@ -48,6 +51,7 @@ def test_missing_and_failed_runs_are_seen() -> None:
     assert (gcn.mean, gcn.std) == (50, None)
     assert "85.0 ± 7.1** (n = 2) (1 failed)" in to_markdown(made)
     assert made.rows == ("mlp", "gcn")
+    assert [cell["method"] for cell in to_dicts([made])] == ["mlp", "gcn"]
     assert fill([made], {}) == []
 
 
@@ -65,7 +69,7 @@ def test_markdown() -> None:
     ]
 
 
-def test_every_experiment_makes_tables(findings) -> None:
+def test_every_experiment_makes_tables_and_json(findings) -> None:
     assert {table.name: (len(table.rows), len(table.columns)) for table in findings.tables} == {
         "accuracy-random": (10, 8),
         "accuracy-geom-gcn": (10, 8),
@@ -77,6 +81,8 @@ def test_every_experiment_makes_tables(findings) -> None:
         "synthetic-random": (10, 11),
         "beyond-usual": (len(METHODS) + len(PARTS), 15),
     }
+    for cell in json.loads(json.dumps(to_dicts(findings.tables), allow_nan=False)):
+        assert cell["runs"] + cell["failed"] == cell["planned"]
 
 
 FULL, FILTERED = "squirrel, directed", "squirrel-filtered, directed"

@@ -1,20 +1,21 @@
 """``gcnsl reproduce``: run the paper's experiments, and show their results."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from gcnsl.cli import shared_options as shared
 from gcnsl.cli.app import INTERRUPTED, app
-from gcnsl.cli.console import busy, err, out, progress
+from gcnsl.cli.console import busy, err, out, print_in_parts, progress
 
 if TYPE_CHECKING:
     from gcnsl.experiments.records import RunResult, RunSpec
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 1
 """Exit code when runs have failed."""
-WIDEST = 1000
-"""Of a table in a file, in characters."""
 
 
 @app.command()
@@ -51,6 +50,9 @@ def reproduce(
     trials: Annotated[
         int, typer.Option(min=1, help="The number of trials of every search, in the experiment beyond.")
     ] = 16,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin nothing after so many minutes; the same command continues later.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="The number of processes. \\[default: one per core, at most 16 on a GPU]")
     ] = None,
@@ -65,6 +67,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="The seed of splits, anchors, weights and dropout.")] = 42,
     retry: Annotated[bool, typer.Option("--retry", help="Retry runs that have failed.")] = False,
     root: shared.RootOption = None,
+    as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
 ) -> None:
     """Run the paper's experiments, or some of them, and show our numbers above the paper's.
@@ -75,7 +78,7 @@ def reproduce(
 
     Example: [bold]gcnsl reproduce all --device cuda --jobs 8[/]
 
-    Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16[/]
+    Example: [bold]gcnsl reproduce beyond --methods linkx,gcn --datasets squirrel --trials 16 --minutes 30[/]
     """
     from gcnsl.experiments.plan import EXPERIMENTS, OF_PAPER, ON_ANY_GRAPH, Scope, plan, specs_of
     from gcnsl.experiments.records import by_error, by_spec, read_results
@@ -94,25 +97,29 @@ def reproduce(
         return tables, specs_of(tables), results
 
     tables, specs, results = planned()
-    from gcnsl.experiments.run import default_jobs, execute, missing_runs
+    from gcnsl.experiments.run import cost, default_jobs, execute, missing_runs
     from gcnsl.runs.processes import Processes
 
     missing = missing_runs(specs, results, retry=retry)
     err.print(f"{len(specs)} runs, {len(specs) - len(missing)} of them already done", highlight=False)
     if missing:
-        wanted, counts = set(missing), Counter[str]()
+        left, counts = dict(zip(missing, map(cost, missing), strict=True)), Counter[str]()
+        total = sum(left.values())
 
         def tell(result: "RunResult") -> None:
-            """Move the bar; what follows a search does not count."""
-            counts[result.status] += result.spec in wanted
-            failed = f", {counts['failed']} failed" if counts["failed"] else ""
-            bar.update(completed=counts.total(), text=f"{counts.total()}/{len(missing)} runs{failed}")
+            """Move the bar by the run's share of the total cost; what follows a search does not count."""
+            if left.pop(result.spec, None) is not None:
+                counts[result.status] += 1
+                failed = f", {counts['failed']} failed" if counts["failed"] else ""
+                text = f"{counts.total()}/{len(missing)} runs{failed}"
+                bar.update(completed=1 - sum(left.values()) / total, text=text)
 
-        how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs}
+        how: dict[str, Any] = {"device": device, "root": root, "runs_after_search": runs, "minutes": minutes}
+        how["trials"] = None if cluster else store.with_suffix(f".trials-{trials}.jsonl")  # others can't reach it
         try:
             # Other processes even for a single job: a run may need more memory than there is, and this one goes on.
             executor = shared.workers(cluster, quiet=quiet) if cluster else Processes(jobs or default_jobs(device))
-            with executor as several, progress("Running", len(missing), unit="run", quiet=quiet) as bar:
+            with executor as several, progress("Running", 1.0, unit="run", quiet=quiet) as bar:
                 bar.update(completed=0, text=f"0/{len(missing)} runs")
                 execute(missing, store, several, **how, on_result=tell)
         except KeyboardInterrupt:
@@ -120,7 +127,7 @@ def reproduce(
             err.print(told, markup=False)
             raise typer.Exit(INTERRUPTED) from None
         tables, specs, results = planned()
-    _show_tables(fill(tables, results))
+    _show_tables(fill(tables, results), as_json=as_json)
     if unfinished := missing_runs(specs, results):
         err.print(f"{len(unfinished)} of {len(specs)} runs are left; the same command continues.", highlight=False)
     errors = by_error(results[spec] for spec in specs if spec in results)
@@ -132,7 +139,9 @@ def reproduce(
         raise typer.Exit(SOME_FAILED)
 
 
-def report_on_paper(store: Path, *, output: Path, markdown: Path | None, figures: Path | None, seed: int) -> None:
+def report_on_paper(
+    store: Path, *, output: Path, markdown: Path | None, figures: Path | None, seed: int, as_json: bool
+) -> None:
     """Write the page with all results beside the paper's, and whatever else is asked for."""
     with busy("Reading the results"):
         from gcnsl.experiments import claims
@@ -143,6 +152,9 @@ def report_on_paper(store: Path, *, output: Path, markdown: Path | None, figures
         from gcnsl.files import atomic_write
 
         findings = collect(read_results(store), seed=seed)
+    if as_json:
+        _show_tables(findings.tables, as_json=True)
+        return
     with busy("Drawing"):
         files = {output: render(findings)}
         if markdown is not None:
@@ -160,27 +172,30 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _show_tables(tables: "Sequence[Table]") -> None:
-    """Print tables as wide as the terminal is, or as they are."""
-    place = out if out.is_terminal else Console(file=out.file, width=WIDEST)
+def _show_tables(tables: "Sequence[Table]", *, as_json: bool) -> None:
+    from gcnsl.experiments.tables import to_dicts
+
+    if as_json:
+        print(json.dumps(to_dicts(tables), indent=1))
+        return
     for table in tables:
         out.print(f"\n{table.title}", style="bold", markup=False, highlight=False)
-        place.print(_shown(table))
+        print_in_parts(partial(_part, table), table.columns)
         for remark in table.remarks:
             out.print(remark, markup=False, highlight=False)
 
 
-def _shown(table: "Table") -> RichTable:
-    """Ours above the paper's, the best in bold, green if the paper's number is reached, red if not."""
+def _part(table: "Table", columns: Sequence[str]) -> RichTable:
+    """Some columns: ours above the paper's, the best in bold, green if the paper's number is reached, red if not."""
     from gcnsl.experiments.tables import column_label
 
     printed = any(cell.paper for cell in table.cells.values())
     shown = RichTable("", caption="ours above, the paper's below" if printed else None)
-    for column in table.columns:
+    for column in columns:
         shown.add_column(column_label(column), justify="right")
     for row in table.rows:
-        texts = [Text() for _ in table.columns]
-        for column, text in zip(table.columns, texts, strict=True):
+        texts = [Text() for _ in columns]
+        for column, text in zip(columns, texts, strict=True):
             if cell := table.cells.get((row, column)):
                 colour = {True: "green", False: "red", None: ""}[cell.reached]
                 text.append(cell.text, style=f"{'bold' if row in table.best(column) else ''} {colour}".strip())

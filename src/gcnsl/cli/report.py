@@ -49,7 +49,8 @@ def report(
     it measures on nodes whose labels were used neither for training nor for validation; otherwise on validation nodes
     or, where an ensemble has learned from all labels, on what its models predict for nodes they had not learned from.
 
-    Without MODEL it shows all results of `gcnsl reproduce` beside the paper's.
+    Without MODEL it shows all results of `gcnsl reproduce` beside the paper's. With --json the numbers are printed
+    instead.
 
     Example: [bold]gcnsl report model debian -o page.html[/]
 
@@ -61,11 +62,9 @@ def report(
     if model is None:
         if source.is_given:
             raise InputError("a graph needs a model of it: name the folder that `gcnsl train -o` wrote (MODEL)")
-        if as_json:
-            raise InputError(f"--json is about a model: name its folder (MODEL), or read {store}, which is JSON lines")
         if not store.exists():
             raise ArgumentError("store", str(store), "is no file: `gcnsl reproduce` makes one")
-        report_on_paper(store, output=output, **of_paper, seed=seed)
+        report_on_paper(store, output=output, **of_paper, seed=seed, as_json=as_json)
         return
     unfit = [f"--{name}" for name, path in of_paper.items() if path is not None]
     if unfit:

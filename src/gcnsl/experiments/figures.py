@@ -22,6 +22,7 @@ from gcnsl.experiments.tables import PLAIN, TWINS, Table, column_label
 _IN_ORDER = "#8a8f98 #3b82c4 #56b4e9 #9a7bd0 #d277a6 #86c98a #2a9d76 #b08a5b #e0572f #eda63a"
 COLOURS = dict(zip(COMPARED, _IN_ORDER.split(), strict=True))
 """A method's colour in every figure; all can be told apart on white and on almost black."""
+_SERIES = ("#8a8f98", "#56b4e9", "#eda63a", "#e0572f")
 _MARKERS = "os^Dv<>Pph*"
 _STYLE = Path(__file__).parent / "page" / "figures.mplstyle"
 _TEXT, _LINE = "#010203", "#040506"
@@ -30,8 +31,6 @@ _TEXT, _LINE = "#010203", "#040506"
 
 def draw(table: Table) -> str | None:
     """The figure of a table as an ``<svg>`` element; ``None`` if there is nothing to draw."""
-    if table.experiment not in _PAINTERS:
-        return None
     paint, size, legend = _PAINTERS[table.experiment]
     buffer = io.StringIO()
     with mpl.style.context([_STYLE, {"svg.hashsalt": table.name}]):
@@ -109,29 +108,52 @@ def _beside_the_paper(table: Table, figure: Figure) -> None:
     axes.set_ylabel("test accuracy less the paper's, points")
 
 
-def _bars(table: Table, axes: Axes, colours: Mapping[str, str]) -> None:
+def _bars(table: Table, axes: Axes, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> None:
     """Bars side by side for each graph, in the order of the colours, for those of the rows that the table has."""
     rows = [row for row in colours if row in table.rows]
     width = 0.8 / len(rows)
     for row, place in zip(rows, _places(axes, table.columns, len(rows), width), strict=True):
         cells = [table.cells[row, column] for column in table.columns]
         style: Any = {"color": colours[row], "ecolor": _TEXT, "error_kw": {"elinewidth": 0.8}}
-        style |= {"yerr": [cell.std or 0.0 for cell in cells], "label": _label(table, row)}
+        style |= {"yerr": [cell.std or 0.0 for cell in cells], "label": labels[row] if labels else _label(table, row)}
         axes.bar(place, _array(cell.mean for cell in cells), 0.9 * width, **style)
     axes.set_ylabel("test accuracy, %")
 
 
 def _homophily(table: Table, figure: Figure) -> None:
-    axes, colours = figure.add_subplot(), {"original": "#8a8f98", "initial A*": "#56b4e9", "nlgnn": COLOURS["nlgnn"]}
-    colours |= {"gcn-sl-cc A*": "#e0572f"}
+    axes, (grey, blue, _, red) = figure.add_subplot(), _SERIES
+    colours = {"original": grey, "initial A*": blue, "nlgnn": COLOURS["nlgnn"], "gcn-sl-cc A*": red}
     _bars(table, axes, colours | {"gcn-sl-cc A*, featured": "#f0b39f"})
     axes.set(ylabel="edge homophily h", ylim=(0, 1))
+
+
+def _ablation(table: Table, figure: Figure) -> None:
+    """The accuracies themselves: differences to the model with neither graph would hide how useful it is."""
+    methods = [method for method in MERGES if any(row.startswith(method) for row in table.rows)]
+    figure.set_figheight(2.8 * len(methods))
+    for axes, method in zip(figure.subplots(len(methods), squeeze=False).flat, methods, strict=True):
+        rows = {f"{method} {variant}": variant.replace("+", " and ") for variant in ("neither", "A", "A*", "A+A*")}
+        _bars(table, axes, dict(zip(rows, _SERIES, strict=True)), rows)
+        axes.set_title(_label(table, method))
 
 
 def _spectral(table: Table, figure: Figure) -> None:
     shades = {"without": {"gcn-sl-cc": "#f0b39f", "gcn-sl-av": "#f6d7a3"}, "with": COLOURS}
     colours = {f"{method} {kind} F": shades[kind][method] for method in MERGES for kind in shades}
     _bars(table, figure.add_subplot(), colours)
+
+
+def _runtime(table: Table, figure: Figure) -> None:
+    """Seconds on a logarithmic axis, ours filled and the paper's hollow."""
+    axes = figure.add_subplot()
+    colours = ("#3b82c4", "#2a9d76", "#e0572f")
+    for row, colour, place in zip(table.rows, colours, _places(axes, table.columns, 3, 0.22), strict=False):
+        cells = [table.cells[row, column] for column in table.columns]
+        printed = _array(cell.paper and cell.paper.mean for cell in cells)
+        axes.plot(place, _array(cell.mean for cell in cells), "o", color=colour, label=_label(table, row), ms=6)
+        axes.plot(place, printed, "o", color=colour, markerfacecolor="none", ms=6)
+    axes.plot([], [], "o", color="#8a8f98", markerfacecolor="none", label="the paper's")
+    axes.set(yscale="log", ylabel="seconds")
 
 
 def _beyond(table: Table, figure: Figure) -> None:
@@ -172,10 +194,12 @@ def _label(table: Table, row: str) -> str:
 _ABOVE: Any = {"loc": "outside upper right", "ncols": 4}
 _PAINTERS: Mapping[str, tuple[Callable[[Table, Figure], None], tuple[float, float], Any]] = {
     "accuracy": (_beside_the_paper, (8.4, 3.6), _ABOVE | {"ncols": 3}),
+    "ablation": (_ablation, (8.4, 2.8), _ABOVE),
     "spectral": (_spectral, (8.4, 3.2), _ABOVE | {"ncols": 2}),
     "homophily": (_homophily, (8.4, 3.4), _ABOVE),
     "depth": (_curves, (9, 3.2), {"loc": "outside lower center", "ncols": 3}),
+    "runtime": (_runtime, (8.4, 3.4), _ABOVE),
     "beyond": (_beyond, (8.4, 4.6), _ABOVE),
     "synthetic": (_over_homophily, (7.2, 4.2), {"loc": "outside right upper"}),
 }
-"""How to paint an experiment, the size in inches, and where the legend is; the others are tables alone."""
+"""How to paint each experiment, the size in inches, and where the legend is."""

@@ -25,11 +25,12 @@ _METRICS = {"test": "test accuracy", "test_roc_auc": "test ROC-AUC"}
 
 @dataclass(frozen=True)
 class Findings:
-    """All results, tables of them, and what they say of the paper's claims."""
+    """All results, tables of them and what they say of the paper's claims, and results that no table shows."""
 
     results: tuple[RunResult, ...]
     tables: tuple[Table, ...]
     claims: tuple[Claim, ...]
+    unused: tuple[RunResult, ...]
 
 
 def collect(results: Sequence[RunResult], *, seed: int = paper.SEED) -> Findings:
@@ -38,8 +39,9 @@ def collect(results: Sequence[RunResult], *, seed: int = paper.SEED) -> Findings
     beyond = _beyond(found, seed=seed)
     others = found.keys() - set(specs_of(beyond))
     planned = [*_of_paper(found.keys(), _scopes(others, seed=seed)), *beyond]
-    tables = fill(planned, found)
-    return Findings(tuple(results), tuple(tables), tuple(judge(tables)))
+    tables, used = fill(planned, found), set(specs_of(planned))
+    unused = tuple(result for spec, result in found.items() if spec not in used)
+    return Findings(tuple(results), tuple(tables), tuple(judge(tables)), unused)
 
 
 def _scopes(specs: Collection[RunSpec], *, seed: int) -> list[Scope]:

@@ -21,9 +21,12 @@ from joblib import cpu_count
 from torch_geometric.data import Data
 
 from gcnsl.auto.search import Search, search
+from gcnsl.checks import check_number
 from gcnsl.datasets import load
+from gcnsl.errors import InputError
 from gcnsl.evaluation.measured import learned_agreement
 from gcnsl.execution import one_thread
+from gcnsl.experiments import paper
 from gcnsl.experiments.beyond import runs_after, searched_method
 from gcnsl.experiments.plan import CURVE_STEP
 from gcnsl.experiments.records import RunResult, RunSpec
@@ -139,6 +142,17 @@ def default_jobs(device: str) -> int:
     return cores if choose_device(device).type == "cpu" else min(GPU_JOBS, cores)
 
 
+def cost(spec: RunSpec) -> float:
+    """A rough estimate of the time that a run takes, in an arbitrary unit; it decides which runs start first.
+
+    A node costs as much as 70 edges: in results/two-cores.jsonl a run takes 168 s on Pubmed and 65 s on Squirrel. A
+    graph that is not the paper's counts as one of some thousand nodes.
+    """
+    size, options = paper.DATASETS.get(spec.dataset), dict(spec.options)
+    trainings = options["search_trials"] * options["search_splits"] if spec.task == "search" else 1
+    return trainings * (5000 + (70 * size.nodes + size.edges if size else 100_000))
+
+
 def execute(
     specs: Sequence[RunSpec],
     store: str | os.PathLike[str],
@@ -147,9 +161,11 @@ def execute(
     device: str = "auto",
     root: str | os.PathLike[str] | None = None,
     runs_after_search: int = 0,
+    minutes: float | None = None,
+    trials: str | os.PathLike[str] | None = None,
     on_result: Callable[[RunResult], None] = lambda result: None,
 ) -> None:
-    """Let an executor carry out runs, and store each result as soon as it arrives.
+    """Let an executor carry out runs, the most expensive first, and store each result as soon as it arrives.
 
     The time of spectral features is measured in this process, when all others are done: they would disturb it.
 
@@ -158,21 +174,28 @@ def execute(
         device: Where to train; every worker chooses its own if it is ``"auto"``.
         root: A folder with dataset files, searched first.
         runs_after_search: How many runs follow a search.
+        minutes: Begin no run, and no trial of a search, after so many minutes.
+        trials: A file for the trials of searches, which all workers can reach, so that one that is interrupted goes on
+            later. By default it begins again.
         on_result: Called with each result that is stored.
     """
+    end = math.inf if minutes is None else time.time() + 60 * check_number("minutes", minutes, above=0)
     choose_device(device)
     check_writable(Path(store).parent)
     of_searches = (dict(spec.options).get("search_splits", 0) for spec in specs)
     splits = max([runs_after_search, *(spec.run + 1 for spec in specs), *of_searches])
-    runner = Runner(device, None if root is None else Path(root), splits)
-    for is_timed, workers in ((False, executor), (True, HERE)):
-        queue = deque(spec for spec in specs if (spec.task == "features") == is_timed)
+    folder, searches = (None if path is None else Path(path) for path in (root, trials))
+    runner = Runner(device, folder, splits, end, searches)
+    timed = [spec for spec in specs if spec.task == "features"]
+    others = sorted((spec for spec in specs if spec.task != "features"), key=cost, reverse=True)
+    for queue, workers in ((deque(others), executor), (deque(timed), HERE)):
         for spec, found in workers.each(runner, queue):
             result = _failed(spec, str(found), torch.device("cpu")) if isinstance(found, WorkerLost) else found
-            append_records(store, result.to_record())
-            on_result(result)
-            if spec.task == "search":
-                queue.extend(runs_after(result, runs_after_search))
+            if result is not None:
+                append_records(store, result.to_record())
+                on_result(result)
+                if spec.task == "search":
+                    queue.extend(runs_after(result, runs_after_search))
 
 
 @dataclass
@@ -182,17 +205,22 @@ class Runner:
     It keeps what it has prepared for further runs of the group, but that is not pickled with it.
 
     Args:
-        device, root: As in :func:`execute`.
+        device, root, trials: As in :func:`execute`.
         splits: The number of splits that a graph is loaded with.
+        end: Nothing is begun after this time, in seconds since 1970, a clock that processes share.
     """
 
     device: str
     root: Path | None
     splits: int
-    _ready: tuple[RunSpec, Callable[[RunSpec], RunResult]] | None = field(default=None, init=False)
+    end: float = math.inf
+    trials: Path | None = None
+    _ready: tuple[RunSpec, Callable[[RunSpec], RunResult | None]] | None = field(default=None, init=False)
 
-    def __call__(self, spec: RunSpec) -> RunResult:
-        """The result of a run, which may be a failure."""
+    def __call__(self, spec: RunSpec) -> RunResult | None:
+        """The result of a run, which may be a failure; ``None`` if there is no time left for it."""
+        if time.time() >= self.end:
+            return None
         device = choose_device(self.device)
         try:
             if self._ready is None or self._ready[0] != spec.group:
@@ -201,7 +229,7 @@ class Runner:
         except Exception as error:
             return _failed(spec, f"{type(error).__name__}: {error}", device)
 
-    def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult]:
+    def _prepared(self, first: RunSpec, device: torch.device) -> Callable[[RunSpec], RunResult | None]:
         """The function that carries out runs that differ from the first in their number."""
         how: dict[str, Any] = {"seed": first.seed, "root": self.root}
         kind = None if first.split == "none" else first.split
@@ -213,8 +241,8 @@ class Runner:
         prepared = Preparations(resolve(first.method, options=dict(first.options)), data, device=device, **how)
         return lambda spec: train_run(spec, prepared.on(spec.run), on_epoch=check_wanted)
 
-    def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult:
-        """Search for hyper-parameters."""
+    def _search(self, spec: RunSpec, data: Data, device: torch.device) -> RunResult | None:
+        """Search for hyper-parameters, or go on with that; ``None`` if the time is up before all trials are done."""
         began, options, method = time.perf_counter(), dict(spec.options), searched_method(spec)
         defaults = find_method(method.name).options()
         with tempfile.TemporaryDirectory() as folder:
@@ -225,11 +253,19 @@ class Runner:
                 metric=spec.metric,
                 seed=spec.seed,
                 device=str(device),
-                storage=Path(folder, "trials.jsonl"),
+                storage=self.trials or Path(folder, "trials.jsonl"),
                 fixed=[name for name, value in method.options().items() if defaults[name] != value],
                 root=self.root,
             )
-            found = search(wanted, trials=options["search_trials"])
+            trials = int(min(options["search_trials"], wanted.combinations))
+            try:
+                found = search(wanted, trials=trials, seconds=None if self.end == math.inf else self.end - time.time())
+            except InputError:  # no trial was finished
+                if time.time() < self.end:
+                    raise
+                return None
+        if found.trials < trials and time.time() >= self.end:
+            return None
         metrics = {"validation": round(found.score, 6), "trials": found.trials, "options": found.options}
         return RunResult(spec, "ok", metrics, round(time.perf_counter() - began, 3), **_provenance(device))
 

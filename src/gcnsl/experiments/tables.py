@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from statistics import fmean, median, stdev
-from typing import Literal
+from typing import Any, Literal
 
 from gcnsl.datasets.benchmarks import synthetic_homophily
 from gcnsl.experiments.beyond import FILTERED, PARTS, SEARCH_SPLITS, WIKIPEDIA
@@ -237,6 +237,39 @@ def _markdown_cell(table: Table, row: str, column: str) -> str:
     ours += f" (n = {len(cell.good)})" if cell.good and not cell.is_complete else ""
     ours += f" ({len(cell.failed)} failed)" if cell.failed else ""
     return f"{ours}<br><sub>{cell.paper_text}</sub>" if cell.paper_text else ours
+
+
+def to_dicts(tables: Iterable[Table]) -> list[dict[str, Any]]:
+    """The cells of the tables as plain values for JSON, without rows and columns that have no results."""
+
+    def rounded(value: float | None) -> float | None:
+        return None if value is None else round(value, 4)
+
+    return [
+        {
+            "experiment": table.experiment,
+            "paper_hparams": table.paper_hparams,
+            "method": row,
+            "dataset": column,
+            "split": table.split,
+            "metric": cell.metric,
+            "unit": cell.unit,
+            "statistic": "median" if cell.unit == "s" else "mean",
+            "mean": rounded(cell.mean),
+            "std": rounded(cell.std),
+            "runs": len(cell.good),
+            "planned": len(cell.runs),
+            "failed": len(cell.failed),
+            "trials": cell.trials,
+            "paper_mean": cell.paper and cell.paper.mean,
+            "paper_std": cell.paper and cell.paper.std,
+            "difference": rounded(cell.difference),
+            "within_one_std_or_above": cell.reached,
+        }
+        for table in tables
+        for (row, column), cell in table.cells.items()
+        if row in table.rows and column in table.columns
+    ]
 
 
 def on_runs(cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
