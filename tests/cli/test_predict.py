@@ -141,6 +141,17 @@ def test_a_model_for_another_graph_is_one_line(gcnsl, model, changed, change, me
     assert err.count("\n") == 1
 
 
+def test_predictions_for_a_spreadsheet_hold_no_formulas(gcnsl, people, tmp_path, frames) -> None:
+    frames[0].assign(label=frames[0]["label"].replace("red", "=1+1")).to_csv(tmp_path / "nodes.csv", index=False)
+    gcnsl("train", *people, *TRAIN, "-o", tmp_path / "model")
+    found = []
+    for options in ((), ("--for-spreadsheet",)):
+        code, _, err = gcnsl("predict", tmp_path / "model", "-o", tmp_path / "p.csv", *options)
+        assert code == 0, err
+        found.append(set(pd.read_csv(tmp_path / "p.csv")["predicted"]))
+    assert found[1] == {name.replace("=1+1", "'=1+1") for name in found[0]}
+
+
 @pytest.mark.parametrize("labels", [[3, 1, 7], [1, -1, 1], [True, False, True]])
 def test_labels_keep_their_type_from_the_table_to_the_predictions(gcnsl, frames, people, tmp_path, labels) -> None:
     nodes = frames[0].assign(label=[labels[i % 3] for i in range(90)])

@@ -45,6 +45,14 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="Write all predictions into this file (.csv, .tsv or .parquet)."),
     ] = None,
+    for_spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--for-spreadsheet",
+            help="Put an apostrophe before ids and classes that begin with =, +, - or @, which a spreadsheet would "
+            "compute. Use it if others chose these names.",
+        ),
+    ] = False,
     threshold: shared.ThresholdOption = None,
     positive: shared.PositiveOption = None,
     coverage: Annotated[
@@ -116,7 +124,7 @@ def predict(
         table = _table(classifier, data, probabilities, sets, by_class=proba)
         measured = _measured(classifier, data, probabilities) if evaluate and data is not None else None
     if output is not None:
-        write_table(table, output)
+        write_table(table, output, for_spreadsheet=for_spreadsheet)
     if measured is not None and plot is not None:
         from gcnsl.evaluation.pictures import draw_measured
 

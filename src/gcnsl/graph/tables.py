@@ -47,6 +47,8 @@ IDS = ("id", "~id", ":ID", "node_id", "nodeId", "node")
 """The names by which the column with the ids of the nodes is known; else it is the first one."""
 MISSING = tuple(pa.csv.ConvertOptions().null_values)
 """What stands for a missing value in text: nothing, ``NA``, ``N/A``, ``NaN``, ``null`` and their variants."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of a cell that spreadsheets take for a formula."""
 _IN_WORDS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 _HEAD, ALIKE = 2**18, 0.9
 """So many bytes tell how a text file is written; so many of its first lines have as many cells as the header."""
@@ -433,15 +435,21 @@ def check_table(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, for_spreadsheet: bool = False) -> None:
     """Write a table in the format that the ending of the path names; an existing file is replaced as a whole.
 
-    Lists are written as text with ``|`` between their parts, except into Parquet.
+    Lists are written as text with ``|`` between their parts, except into Parquet. ``for_spreadsheet`` puts an
+    apostrophe before text that begins with one of :data:`FORMULA_STARTS`: a spreadsheet would take it for a formula and
+    compute it.
     """
     path = check_table(path)
     kind = path.suffix.lower()
     if kind in SEPARATORS:
         table = pa.table([_joined(column) for column in table.columns], names=table.column_names)
+    if for_spreadsheet:
+        names = [_no_formula(name) for name in table.column_names]
+        table = pa.table([_no_formulas(column) for column in table.columns], names=names)
+    if kind in SEPARATORS:
         atomic_write(path, table.to_pandas().to_csv(sep=SEPARATORS[kind], index=False, lineterminator="\n"))
     else:
         content = io.BytesIO()
@@ -453,3 +461,13 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     if not pa.types.is_list(column.type):
         return column
     return pa.array(["|".join(map(str, parts)) for parts in column.to_pylist()], pa.string())
+
+
+def _no_formulas(column: pa.ChunkedArray) -> pa.Array:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    return pa.array([None if cell is None else _no_formula(cell) for cell in column.to_pylist()], column.type)
+
+
+def _no_formula(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
