@@ -25,7 +25,7 @@ help:  ## Show these targets
 
 demo: .venv/.user  ## Find the best model for the bundled graph in two minutes, predict with it, write a page about it
 	@mkdir -p demo
-	@$(BIN)/gcnsl inspect debian
+	@$(BIN)/gcnsl inspect debian --plot demo/debian.png
 	@$(BIN)/gcnsl train debian --minutes 2 -o demo/model --report demo/page.html
 	@$(BIN)/gcnsl predict demo/model -o demo/predictions.csv
 	@$(BIN)/gcnsl report --store results/results.jsonl -o demo/paper.html

@@ -80,6 +80,7 @@ CASES = {
     "inspect corra": "did you mean cora?",
     "inspect --nodes none.csv --edges edges.csv": "--nodes none.csv does not exist",
     f"inspect {TABLES} --label salary": "did you mean Salary?",
+    "inspect debian --plot p.txt": "--plot p.txt must end in",
     "predict none": "none is not a folder",
     "predict other": "other is not a complete model",
     "predict model -o out.xlsx": "--output out.xlsx must end in one of .csv",

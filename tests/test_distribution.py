@@ -107,4 +107,4 @@ def test_the_demo_runs_from_the_wheel(environment, tmp_path) -> None:
         arguments = command.replace("--minutes 2", "--minutes 0.1").replace("results/", f"{ROOT}/results/")
         run(environment / "bin" / "gcnsl", *shlex.split(arguments), cwd=tmp_path, HOME=str(tmp_path))
     made = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert made == {"model", "page.html", "predictions.csv", "paper.html"}
+    assert made == {"debian.png", "model", "page.html", "predictions.csv", "paper.html"}

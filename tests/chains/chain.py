@@ -284,8 +284,8 @@ class _Run:
 
     def _inspect(self, named: list[str]) -> list[list[str]]:
         """Look at the graph, and return the commands that follow the advice that was given."""
-        graph = self.graph
-        text, said = self.do([("inspect", ["inspect", *named]), ("inspect", ["inspect", *named, "--json"])])
+        graph, plot = self.graph, ["--plot", "graph.png"] * ("plot" in self.chain.extras)
+        text, said = self.do([("inspect", ["inspect", *named, *plot]), ("inspect", ["inspect", *named, "--json"])])
         if said is None or text is None:
             return []
         found, joined = json.loads(said.out), graph.joined

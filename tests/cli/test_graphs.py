@@ -16,8 +16,8 @@ def tables(tmp_path):
     return nodes, edges
 
 
-def test_inspect_bundled_graph(gcnsl) -> None:
-    code, out, _ = gcnsl("inspect", "debian")
+def test_inspect_bundled_graph(gcnsl, tmp_path) -> None:
+    code, out, _ = gcnsl("inspect", "debian", "--plot", tmp_path / "debian.png")
     summary = json.loads(gcnsl("inspect", "debian", "--json")[1])
     rows = [" ".join(re.sub("[│┃]", " ", line).split()) for line in out.splitlines()]
     assert code == 0
@@ -25,6 +25,7 @@ def test_inspect_bundled_graph(gcnsl) -> None:
     assert "homophily " + " ".join(f"{name} {h:.3f}" for name, h in summary["homophily"].items()) in rows
     for name, size in summary["classes"].items():
         assert f"{name} {size:,}" in [row.rstrip(" █") for row in rows]
+    assert (tmp_path / "debian.png").stat().st_size > 10_000
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def compare(
     seed: shared.SeedOption = 0,
     device: shared.DeviceOption = "auto",
     cluster: shared.ClusterOption = None,
+    plot: shared.PlotOption = None,
     root: shared.RootOption = None,
     as_json: shared.JsonOption = False,
     quiet: shared.QuietOption = False,
@@ -61,7 +62,7 @@ def compare(
     A hyper-parameter is set for all models, or for one by --set MODEL.KEY=VALUE. After Ctrl-C the finished runs are
     shown. The last line is the command that trains the winner.
 
-    Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl[/]
+    Example: [bold]gcnsl compare debian --models mlp,gcn,gcn-sl --plot comparison.png[/]
 
     Example: [bold]gcnsl compare --nodes nodes.csv --edges edges.csv --folds 5 --metric macro-f1 --set epochs=200[/]
     """
@@ -106,10 +107,16 @@ def compare(
     named = {"--split": split if split != "random" else None, "--metric": metric, "--class-weight": class_weight}
     plain = named | {"--seed": str(seed) if seed else None, "--root": None if root is None else str(root)}
     command = comparison.winner and _training_command(comparison.winner, source, options or [], settings, plain)
+    if comparison.winner and plot is not None:
+        from gcnsl.evaluation.pictures import draw_comparison
+
+        draw_comparison(comparison, plot, graph=name)
     if as_json:
         print_json({"graph": name, "complete": stopped is None} | comparison.to_dict() | {"next": command})
     elif comparison.winner:
         _print_comparison(comparison, name)
+        if plot is not None:
+            say("Picture", plot, where=out)
     for method, why in comparison.failures.items():
         say("Left out", f"{method}, {why}", "yellow")
     if command and not as_json:

@@ -75,11 +75,12 @@ def inspect(
     split: shared.SplitOption = "random",
     seed: shared.SeedOption = 0,
     root: shared.RootOption = None,
+    plot: shared.PlotOption = None,
     as_json: shared.JsonOption = False,
 ) -> None:
     """Show a graph's size, degrees, classes and homophily, and warn about what is wrong with it.
 
-    Example: [bold]gcnsl inspect texas[/]
+    Example: [bold]gcnsl inspect texas --plot texas.png[/]
 
     Example: [bold]gcnsl inspect --nodes nodes.csv --edges edges.csv[/]
     """
@@ -88,10 +89,16 @@ def inspect(
     with busy("Reading the graph"):
         data = source.read(split=split, seed=seed, root=root)
         summary = summarize(data)
+        if plot is not None:
+            from gcnsl.graph.summary import draw_graph
+
+            draw_graph(data, summary, plot)
     if as_json:
         print_json(asdict(summary))
         return
     _print_summary(summary)
+    if plot is not None:
+        say("Picture", plot, where=out)
 
 
 def _as_given(summary: "GraphSummary") -> str:

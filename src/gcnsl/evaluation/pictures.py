@@ -1,8 +1,15 @@
-"""How good a model is, as a picture: the confusion matrix, and the calibration beside it."""
+"""Pictures: a comparison, and how good a model is.
 
+A comparison shows every run of every method, and their means; its axis shows the methods, and the value of always
+guessing the most frequent class, which may be far off, is beside its name. How good a model is shows in the confusion
+matrix, and in the calibration beside it.
+"""
+
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -11,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import PercentFormatter
 
+from gcnsl.evaluation.comparison import MAJORITY, Comparison
 from gcnsl.evaluation.measured import Measured
 from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
@@ -19,6 +27,53 @@ from gcnsl.training.metrics import BINS
 MOST_NUMBERS = 12
 """With more classes, numbers in the confusion matrix would be too small to read."""
 _INK, _BLUE, _GREY = "#24292f", "#1f6f8b", "#9aa5b1"
+
+
+def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
+    """Write the picture of at least one run (format by the file's ending), titled with the graph's name."""
+    ranking, metric = comparison.ranking, METRICS[comparison.metric]
+    with mpl.rc_context({"font.size": 10} | text_style()):
+        figure = Figure(figsize=(8.5, 1.5 + 0.55 * len(ranking)), layout=ConstrainedLayoutEngine(h_pad=0.1), dpi=120)
+        axes = figure.subplots()
+        _draw_runs(axes, comparison)
+        axes.set_yticks(range(len(ranking)), _labels(comparison))
+        axes.invert_yaxis()
+        axes.set_ylim(len(ranking) - 0.5, -0.5)
+        axes.set_xlabel(f"test {comparison.metric}{' (%)' if metric.is_share else ''}")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(left=False)
+        axes.grid(axis="x", alpha=0.3)
+        runs = max(len(comparison.values(name)) for name in ranking)
+        where = "with different seeds on one split" if comparison.test_share == 0 < runs - 1 else "on the same splits"
+        figure.suptitle(f"{graph}: {runs} run{'s' if runs > 1 else ''} {where}", weight="bold", color=_INK)
+        return save_picture(figure, path)
+
+
+def _labels(comparison: Comparison) -> list[str]:
+    """The methods' names, with what can't be told apart from the best, and the value of the majority class."""
+    remarks, leads = {"equal": " ≈ best", "undecided": " (undecided)", "clear": ""}, comparison.leads
+    labels = {name: name + (remarks[leads[name].verdict] if name in leads else "") for name in comparison.ranking}
+    if MAJORITY in labels and len(labels) > 1:
+        labels[MAJORITY] += f": {METRICS[comparison.metric].text(comparison.mean(MAJORITY), percent_sign=False)}"
+    return [*labels.values()]
+
+
+def _draw_runs(axes: Axes, comparison: Comparison) -> None:
+    """A dot per run, a thin line to the next method's dot of the same split, and a bar for the mean."""
+    metric = METRICS[comparison.metric]
+    unit = 100 if metric.is_share else 1
+    rows = [(row, name) for row, name in enumerate(comparison.ranking) if name != MAJORITY or len(comparison.runs) == 1]
+    values = {row: unit * np.array(comparison.values(name)) for row, name in rows}
+    for above, below in itertools.pairwise(values):
+        for pair in zip(values[above], values[below], strict=False):
+            axes.plot(pair, [above, below], color=_GREY, alpha=0.35, linewidth=0.8, zorder=1)
+    for row, name in rows:
+        runs, mean = values[row], values[row].mean()
+        axes.plot(runs, [row] * len(runs), "o", color=_BLUE if row == 0 else _GREY, alpha=0.75, markersize=6, zorder=2)
+        axes.plot(mean, row, "|", color=_INK, markersize=24, markeredgewidth=2.5, zorder=3)
+        text = metric.text(comparison.mean(name), percent_sign=False)
+        above_it: dict[str, Any] = {"xytext": (0, 15), "textcoords": "offset points", "ha": "center"}
+        axes.annotate(text, (mean, row), fontsize=8, color=_INK, zorder=4, **above_it)
 
 
 def draw_measured(measured: Measured, path: str | os.PathLike[str], *, title: str) -> Path:

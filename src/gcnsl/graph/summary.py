@@ -1,4 +1,4 @@
-"""What to know of a graph before training on it: its homophily, and a summary with warnings.
+"""What to know of a graph before training on it: its homophily, a summary with warnings, and a picture.
 
 Homophily is how often neighbours have the same class. All functions take the edges of a checked graph (both directions
 of an edge, loops once; see :mod:`gcnsl.graph.edges`), except :func:`arc_homophily`, which takes its arcs. Edges with an
@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,12 +22,17 @@ from torch_geometric.data import Data
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.column_report import ColumnSummary, summarize_columns, telling_columns
 from gcnsl.graph.masks import PARTS, by_run, split_count, untrained_classes
+from gcnsl.pictures import check_picture, save_picture, text_style
 from gcnsl.sparse import to_scipy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LEAKAGE_LIMIT = 0.1
 """Largest share of test nodes with a twin among the training nodes for which there is no warning."""
 FEWEST = 5
 """Of a class with fewer nodes, accuracies are mostly noise."""
+_INK, _FILL = "#1f3b57", "#4c8dae"
 
 
 def edge_homophily(edge_index: Tensor, y: Tensor, *, loops: bool = False) -> float:
@@ -279,3 +285,57 @@ def _warnings(facts: dict[str, Any], data: Data, y: Tensor, class_names: list[st
     if data.get("train_mask") is not None:
         for sentence in untrained_classes(data.train_mask, y, class_names):
             yield sentence[0].upper() + sentence[1:]
+
+
+def draw_graph(data: Data, summary: GraphSummary, path: str | Path) -> Path:
+    """Write the picture in the format that the ending of the path names, and return the path."""
+    import matplotlib as mpl  # it takes long to load
+    from matplotlib.figure import Figure
+
+    path = check_picture(path)
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False} | text_style()):
+        figure = Figure(figsize=(13.5, 4.4), layout="constrained", dpi=120)
+        degrees, classes, compatibility = figure.subplots(1, 3)
+        _draw_degrees(degrees, neighbour_counts(data))
+        sizes = {**summary.classes, **({"(unlabelled)": summary.unlabelled} if summary.unlabelled else {})}
+        bars = classes.barh(list(sizes), list(sizes.values()), color=_FILL)
+        classes.bar_label(bars, padding=3, fontsize=8, color=_INK)
+        classes.invert_yaxis()
+        classes.set(title="Classes", xlabel="nodes")
+        classes.margins(x=0.12)
+        _draw_compatibility(compatibility, data, list(summary.classes))
+        edge = summary.homophily["edge"]
+        agreement = "" if edge is None else f", edge homophily {edge:.2f}"
+        if edge is not None and summary.labelled_edges < summary.edges - summary.loops:
+            agreement += f" (over {summary.labelled_edges:,} edges between labelled nodes)"
+        figure.suptitle(f"{summary.name}: {summary.nodes:,} nodes, {summary.edges:,} edges{agreement}", weight="bold")
+        return save_picture(figure, path)
+
+
+def _draw_degrees(axes: "Axes", degree: np.ndarray) -> None:
+    """Draw the share of nodes with at least k neighbours. A straight line means a heavy tail."""
+    values, counts = np.unique(degree[degree > 0], return_counts=True)
+    axes.set(title="Neighbours", xlabel="number of neighbours k", ylabel="share of nodes with at least k")
+    if len(values):
+        axes.loglog(values, counts[::-1].cumsum()[::-1] / len(degree), "o-", color=_FILL, markersize=3, linewidth=1)
+        axes.grid(visible=True, which="major", alpha=0.3)
+        for axis in (axes.xaxis, axes.yaxis):  # by default, powers of ten are formulas
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
+
+
+def _draw_compatibility(axes: "Axes", data: Data, names: list[str]) -> None:
+    axes.set_title("Neighbours' classes (each row sums to 1)")
+    if not names:
+        axes.text(0.5, 0.5, "no labels", ha="center", transform=axes.transAxes)
+        return
+    shares = class_compatibility(data.edge_index, data.y, len(names)).numpy()
+    image = axes.imshow(shares, cmap="viridis", vmin=0, vmax=1)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="class of its neighbours", ylabel="class of a node")
+    if len(names) <= 10:
+        for (row, column), share in np.ndenumerate(shares):
+            ink = "w" if share < 0.6 else "k"
+            axes.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=7, color=ink)
+    axes.figure.colorbar(image, ax=axes, shrink=0.8)
