@@ -11,7 +11,7 @@ from gcnsl.auto.ensemble import Member
 from gcnsl.estimator import contributions as module
 from gcnsl.estimator.contributions import contributions, with_rows
 from gcnsl.estimator.explanation import explain
-from gcnsl.plain.neighbour_columns import FAR, NEAR, OWN
+from gcnsl.plain.neighbour_columns import FAR, NEAR, OWN, Source
 from gcnsl.training import History
 
 from .cases import EDGES, X, Y
@@ -98,7 +98,7 @@ def test_components_are_given_to_the_features_they_are_made_of() -> None:
     inside = model.model.contributions(model.prepared.inputs, model.graph, model.prepared.method.config, **options)
     found = contributions(model, 3, one=1, other=0)
     assert sum(found.values()) == pytest.approx(sum(inside.values()), abs=1e-3)
-    assert max(found, key=lambda s: abs(found[s])) == (OWN, 7)
+    assert max(found, key=lambda s: abs(found[s])) == Source(OWN, 7)
 
 
 # Graphs of which the reasons are known.

@@ -7,13 +7,22 @@ from torch.nn import functional
 from gcnsl import synthetic
 from gcnsl.datasets import with_random_split
 from gcnsl.graph import from_arrays, split_masks
+from gcnsl.graph.edges import edges_by_relation
 from gcnsl.methods import METHODS, prepare
 from gcnsl.methods import fit as fit_method
-from gcnsl.plain.neighbour_columns import PLACE_COLUMNS, VIEWS, Place, known_links, label_columns, neighbour_blocks
+from gcnsl.plain.neighbour_columns import (
+    PLACE_COLUMNS,
+    VIEWS,
+    Place,
+    known_links,
+    known_links_by_kind,
+    label_columns,
+    neighbour_blocks,
+)
 from gcnsl.plain.plain_config import NeighbourColumnsConfig as Config
 from gcnsl.spectral.structural_features import StructuralFeatures
 
-from .cases import CLASSES, N, dense, graph, means
+from .cases import CLASSES, N, dense, graph, means, trained_on
 
 
 def views_of(data) -> list[np.ndarray]:
@@ -74,6 +83,32 @@ def test_only_labels_of_training_nodes_are_known() -> None:
     assert model.known.equal(functional.one_hot(data.y, CLASSES) * masks["train"][:, None].float())
 
 
+def kinds_of(ends: torch.Tensor) -> torch.Tensor:
+    return (ends[0] * 5 + ends[1]) % 3
+
+
+def with_kinds(data, ends):
+    data.update(edges_by_relation(data, ends.int().numpy(), kinds_of(ends).numpy(), 3))
+    return data
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_shares_by_kind_are_those_among_the_edges_of_the_kind(directed) -> None:
+    data, y = graph(directed=directed), trained_on(graph().y)
+    ends, views = data.edge_index[:, data.edge_index[0] < data.edge_index[1]], VIEWS if directed else VIEWS[:1]
+    known = functional.one_hot(y.clamp(min=0), CLASSES).float() * (y >= 0)[:, None]
+    links = [known_links(data, view) for view in views]
+    columns = label_columns(known, *links, *known_links_by_kind(with_kinds(data, ends), views))
+    blocks = columns.split(CLASSES + 1, dim=1)
+    assert torch.cat([*blocks[: len(views)], blocks[-1]], dim=1).equal(label_columns(known, *links)), "as without kinds"
+    expected = []
+    for kind in range(3):
+        part = from_arrays(data.x, ends[:, kinds_of(ends) == kind], y, directed=directed)
+        own = (label_columns(known, known_links(part, view)) for view in views[1:] or views)
+        expected += [columns[:, : CLASSES + 1] for columns in own]
+    torch.testing.assert_close(torch.cat(blocks[len(views) : -1], dim=1), torch.cat(expected, dim=1))
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_shares_of_shuffled_labels_tell_a_node_nothing_of_its_own(directed) -> None:
     """All labels are known here: what comes back to its own node, trees find in one half of the nodes for the other."""
@@ -82,7 +117,9 @@ def test_shares_of_shuffled_labels_tell_a_node_nothing_of_its_own(directed) -> N
     y = torch.randint(2, (n,), generator=torch.Generator().manual_seed(1))
     ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
     data, labels = from_arrays(data.x, ends, y, directed=directed), functional.one_hot(y).float()
-    links = [known_links(data, view) for view in (VIEWS if directed else VIEWS[:1])]
+    views = VIEWS if directed else VIEWS[:1]
+    links = [*(known_links(data, view) for view in views), *known_links_by_kind(with_kinds(data, ends), views)]
+    assert len(links) == (3 + 2 * 3 if directed else 1 + 3)
 
     def accuracy(columns) -> float:
         trees = HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(columns[half], y[half])

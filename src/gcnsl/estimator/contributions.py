@@ -38,9 +38,11 @@ from gcnsl.graph.checked_graph import node_titles
 from gcnsl.graph.columns import is_number, sort_of
 from gcnsl.methods import Fitted
 from gcnsl.nn.gcn_sl import SpectralColumns
+from gcnsl.nn.preprocessing import by_relation, relation_count
 from gcnsl.plain.neighbour_columns import (
     DEGREE,
     FAR,
+    KIND_KNOWN,
     NEAR,
     NEAR_KNOWN,
     OWN,
@@ -239,7 +241,7 @@ class UserColumns:
 
     def summary_of(self, source: Source, *, is_crowd: bool) -> Source:
         """What a source is counted to: a feature to the first feature of its column, one of a crowd to its class."""
-        text, number = source
+        text, number, _ = source
         if number is not None and "{feature}" in text:
             return Source(text, self._places[self._columns[number]])
         if number is None or "{node}" not in text or not is_crowd:
@@ -255,10 +257,10 @@ class UserColumns:
 
     def told(self, source: Source) -> tuple[str, float | str | None]:
         """The name of a source, and its value at the node."""
-        text, number = source
+        text, number, kind = source
+        names: dict[str, Any] = {} if kind is None else {"kind": self._kinds[kind]}
         if number is None:
-            return text, self._of_node(text)
-        names: dict[str, Any] = {}
+            return text.format(**names), self._of_node(text)
         if "{feature}" in text:
             names["feature"] = self._columns[number]
         elif "{label}" in text:
@@ -270,8 +272,8 @@ class UserColumns:
             value = self._value(self._columns[number])
         elif text == NEAR:
             value = self._around(self._columns[number])
-        elif text == NEAR_KNOWN:
-            known = self._classifier.y_[self._neighbours]
+        elif text in (NEAR_KNOWN, KIND_KNOWN):
+            known = self._classifier.y_[self._neighbours if kind is None else self._neighbours_of(kind)]
             value = f"{int((known == number).sum())} of {int((known != UNLABELLED).sum())}"
         return text.format(**names), value
 
@@ -285,6 +287,18 @@ class UserColumns:
     def _neighbours(self) -> Any:
         links = adjacency_matrix(self._graph.edge_index, self._graph.num_nodes, self_loops=False)
         return links[[self._node]].indices
+
+    def _neighbours_of(self, kind: int) -> Any:
+        """The neighbours along edges of a relation."""
+        part = by_relation(self._graph)[kind]
+        return adjacency_matrix(part.edge_index, part.num_nodes, self_loops=False)[[self._node]].indices
+
+    @cached_property
+    def _kinds(self) -> list[str]:
+        """The names of the relations."""
+        encoder = self._graph.get("encoder")
+        found = encoder and encoder.relations
+        return found.names if found else [str(kind + 1) for kind in range(relation_count(self._graph))]
 
     def _kind(self, column: str) -> str:
         encoder = self._graph.get("encoder")

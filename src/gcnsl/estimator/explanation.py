@@ -23,6 +23,7 @@ from gcnsl.errors import ArgumentError, InputError
 from gcnsl.estimator.contributions import UserColumns, contributions
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.graph.checked_graph import node_titles
+from gcnsl.graph.edges import ALONG
 from gcnsl.nn.gated_branches import ComparedRows
 from gcnsl.plain.neighbour_columns import Source
 from gcnsl.sparse import stored_entries
@@ -359,7 +360,7 @@ def _without_edges(
 def without_edges(graph: Data, node: int, neighbour: int | None = None) -> Data:
     """The graph without the edges between a node and a neighbour, or all others; loops stay."""
     graph = copy.copy(graph)
-    for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+    for index, along in ALONG.items():
         if index not in graph:
             continue
         source, target = graph[index]
@@ -368,8 +369,7 @@ def without_edges(graph: Data, node: int, neighbour: int | None = None) -> Data:
         if neighbour is not None:
             kept |= others != neighbour
         graph[index] = graph[index][:, kept]
-        if weight in graph:
-            graph[weight] = graph[weight][kept]
+        graph.update({name: graph[name][kept] for name in along if name in graph})
     return graph
 
 

@@ -26,6 +26,7 @@ from gcnsl.sparse import to_scipy
 
 ID, LABEL = "node", "label of the node"
 """Columns that the ids and the labels get beside those of X."""
+READ_AS_IN_TRAINING = "read tables with from_tables(..., encoder=classifier.encoder_)"
 
 
 def given_graph(
@@ -150,11 +151,14 @@ def in_training_order(trained: Data, data: Data) -> tuple[Data, NDArray[np.int64
     """
     encoder = trained.get("encoder")
     if encoder is not None and data.get("columns") is not None and data.encoder is not encoder:
+        now, then = (each.relations and ", ".join(each.relations.names) for each in (data.encoder, encoder))
+        if now and then and now != then:
+            raise _mismatch(f"its kinds of edges are {now}, and those in training were {then}; {READ_AS_IN_TRAINING}")
         data = with_encoder(data, encoder)
     known, features = trained.num_nodes, trained.num_features
     if data.num_features != features:
         encoded = "encoder" in trained and "columns" not in data
-        hint = "; read tables with from_tables(..., encoder=classifier.encoder_)" if encoded else ""
+        hint = f"; {READ_AS_IN_TRAINING}" if encoded else ""
         raise _mismatch(f"its nodes have {data.num_features:,} features, and those in training had {features:,}{hint}")
     node_ids, ids = trained.get("node_ids"), data.get("node_ids")
     if node_ids is None or ids is None:

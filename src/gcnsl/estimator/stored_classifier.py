@@ -17,7 +17,7 @@ from gcnsl.errors import InputError
 from gcnsl.files import below
 from gcnsl.graph import ColumnEncoder
 from gcnsl.graph.checked_graph import Graph
-from gcnsl.graph.edges import check_edges, edge_parts
+from gcnsl.graph.edges import EDGE_FACTS, check_edges, edge_parts
 from gcnsl.sparse import from_parts, stored_parts
 from gcnsl.storage import load_folder, pack_strings, save_folder, unpack_strings
 from gcnsl.training import choose_device
@@ -89,8 +89,7 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
 
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
     """The training graph. Since the checksum has matched, only what could be read out of bounds is checked."""
-    names = ("edge_index", "edge_weight", "arc_index", "arc_weight")
-    parts = {name: tensors[name] for name in names if name in tensors}
+    parts = {name: tensors[name] for name in ("edge_index", *EDGE_FACTS) if name in tensors}
     for name in ("edge_index", "arc_index"):
         if name in parts:
             check_edges(parts[name], config["shape"][0])

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.storage import GlobalStorage
 
-from gcnsl.graph.edges import EDGE_FACTS, EdgeReport, report_edges
+from gcnsl.graph.edges import ALONG, EDGE_FACTS, EdgeReport, report_edges
 from gcnsl.sparse import take_rows
 
 OF_THE_WHOLE = ("benchmark", "notes", "provenance", "counted_unknown", "edge_columns")
@@ -41,6 +41,7 @@ class Graph(Data):  # type: ignore[misc]
         edge_index: The edges (2 × E), simple, undirected and sorted: see :mod:`gcnsl.graph.edges`.
         edge_weight: Their weights (E), if there are some.
         arc_index, arc_weight: The edges with their directions (2 × E') and weights (E'), if the graph is directed.
+        edge_relations, arc_relations: Their weights by relation (E × R, E' × R), if there are several kinds of edges.
         y: Class numbers (n), -1 for an unlabelled node; ``class_names`` are the classes, in the type of the labels.
         train_mask, val_mask, test_mask: The split (n), or several (n × splits).
         node_ids: The caller's names for the nodes, a ``pandas.Index`` (n): ``get_loc(name)`` is the number of a node.
@@ -69,14 +70,13 @@ class Graph(Data):  # type: ignore[misc]
         for key, value in self.to_dict().items():
             if isinstance(value, Tensor) and key not in ("edge_index", *EDGE_FACTS) and self.is_node_attr(key):
                 part[key] = take_rows(value.cpu(), kept.numpy()).to(value.device) if key == "x" else value[kept]
-        for index, weight in (("edge_index", "edge_weight"), ("arc_index", "arc_weight")):
+        for index, along in ALONG.items():
             if index in self:
                 ends = place[self[index].cpu()]
                 among = (ends >= 0).all(dim=0).nonzero()[:, 0]
                 order = among[torch.argsort(ends[0, among] * n + ends[1, among])]
                 part[index] = ends[:, order].to(self[index].device)
-                if weight in self:
-                    part[weight] = self[weight][order]
+                part.update({name: self[name][order.to(self[name].device)] for name in along if name in self})
         for key in ("node_ids", "node_names"):
             if self.get(key) is not None:
                 part[key] = self[key][kept.numpy()]

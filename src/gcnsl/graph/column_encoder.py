@@ -32,6 +32,7 @@ from torch_geometric.data import Data
 from gcnsl.checks import LARGEST_FLOAT
 from gcnsl.errors import ColumnError
 from gcnsl.graph.columns import Columns, is_number, is_used, sort_of
+from gcnsl.graph.relations import Relations
 from gcnsl.graph.text_columns import TextEncoder
 from gcnsl.graph.wide_features import aligned
 from gcnsl.graph.written_values import tokens_of
@@ -134,6 +135,7 @@ class ColumnEncoder:
         texts: The encoder of each column of text.
         edge_kinds: The kinds of the columns of edges that some columns are made of.
         wide, wide_column: The names of the features that are mostly 0, and what they are together called.
+        relations: The kinds of edges that are told apart, if there are several.
     """
 
     kinds: dict[str, str]
@@ -148,6 +150,7 @@ class ColumnEncoder:
     edge_kinds: dict[str, str] = field(default_factory=dict)
     wide: list[str] = field(default_factory=list)
     wide_column: str = ""
+    relations: Relations | None = None
 
     @classmethod
     def fit(cls, columns: Columns, rows: NDArray[np.bool_] | None = None) -> ColumnEncoder:
@@ -178,7 +181,8 @@ class ColumnEncoder:
         scales = _scales(numbers, medians) if columns.wide is None else _moments(numbers)
         gaps = np.asarray(np.isnan(numbers).any(axis=0))
         wide = ([], "") if columns.wide is None else (columns.wide.names, columns.wide.column)
-        return cls(kinds, medians, gaps, levels, *scales, parts, tokens, texts, columns.edge_kinds, *wide)
+        edge_kinds, relations = columns.edge_kinds, columns.relations
+        return cls(kinds, medians, gaps, levels, *scales, parts, tokens, texts, edge_kinds, *wide, relations)
 
     @classmethod
     def for_numbers(cls, names: Sequence[str], x: NDArray[np.float32]) -> ColumnEncoder:
@@ -248,6 +252,7 @@ class ColumnEncoder:
             learned |= {f"weights {number}": encoder.weights, f"directions {number}": encoder.directions}
         plain = {"kinds": self.kinds, "levels": levels, "parts": self.parts, "tokens": self.tokens, "words": words}
         plain |= {"edge_kinds": self.edge_kinds, "wide": self.wide, "wide_column": self.wide_column}
+        plain["relations"] = self.relations and asdict(self.relations)
         return plain, {name: torch.from_numpy(values) for name, values in learned.items()}
 
     @classmethod
@@ -262,7 +267,8 @@ class ColumnEncoder:
             for number, (name, words) in enumerate(plain["words"].items())
         }
         same = ("kinds", "parts", "tokens", "edge_kinds", "wide", "wide_column")
-        return cls(levels=levels, texts=texts, **learned, **{name: plain[name] for name in same})
+        relations = plain["relations"] and Relations(**plain["relations"])
+        return cls(levels=levels, texts=texts, relations=relations, **learned, **{name: plain[name] for name in same})
 
     @property
     def _numeric(self) -> list[str]:

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,9 @@ from gcnsl.errors import ColumnError, InputError
 from gcnsl.graph.tables import MISSING, Table, is_plain_number
 from gcnsl.graph.wide_features import Wide
 from gcnsl.graph.written_values import date_format, dates, list_separator
+
+if TYPE_CHECKING:
+    from gcnsl.graph.relations import Relations
 
 DECIMAL_COMMA = "number, decimal comma"
 FEW_LEVELS = 255
@@ -142,12 +145,14 @@ class Columns:
         kinds: The kind of each column, in the order of the table.
         edge_kinds: The kinds of the columns of edges that some columns are made of.
         wide: Features that are mostly 0, beside the columns.
+        relations: The kinds of edges that are told apart, if there are several.
     """
 
     table: Table
     kinds: dict[str, str]
     edge_kinds: dict[str, str] = field(default_factory=dict)
     wide: Wide | None = None
+    relations: Relations | None = None
     _levels: dict[str, CodedTexts] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -196,7 +201,8 @@ class Columns:
     def take(self, rows: NDArray[np.int64]) -> Columns:
         """Some of the rows."""
         wide = self.wide and self.wide._replace(matrix=self.wide.matrix[rows])
-        return Columns(replace(self.table, arrow=self.table.arrow.take(rows)), self.kinds, self.edge_kinds, wide)
+        table = replace(self.table, arrow=self.table.arrow.take(rows))
+        return Columns(table, self.kinds, self.edge_kinds, wide, self.relations)
 
     @property
     def used(self) -> dict[str, str]:
@@ -224,8 +230,8 @@ class Columns:
         matrix = np.empty((len(self), len(kinds)))
         plain: dict[str, int] = {}
         for place, (name, kind) in enumerate(kinds.items()):
-            arrow = self._column(name).type
-            if sort_of(kind) != "date" and (pa.types.is_integer(arrow) or pa.types.is_floating(arrow)):
+            arrow, is_there = self._column(name).type, name in self.table.columns
+            if is_there and sort_of(kind) != "date" and (pa.types.is_integer(arrow) or pa.types.is_floating(arrow)):
                 plain[name] = place
             else:
                 matrix[:, place] = self._floats(name, kind)

@@ -16,6 +16,9 @@ entries of one direction add up:
   values;
 * ``edge_weight`` (E) has the values of max(W, Wᵀ) in the order of ``edge_index``: an undirected edge weighs as much as
   the heavier of its two directions, so that a list with both directions of every edge does not count them twice.
+
+If edges are of R relations, ``edge_relations`` (E × R) and ``arc_relations`` (E' × R) hold the same values made of the
+entries of each relation alone, 0 for an edge that is not of it; without weights they are 0 and 1.
 """
 
 from typing import Any, NamedTuple
@@ -34,8 +37,12 @@ EDGE_FACTS = {
     "edge_weight": frozenset({"weights"}),
     "arc_index": frozenset({"directions"}),
     "arc_weight": frozenset({"weights", "directions"}),
+    "edge_relations": frozenset({"kinds"}),
+    "arc_relations": frozenset({"kinds", "directions"}),
 }
 """What the attributes of a graph tell of its edges besides ``edge_index``; a method may use some of it."""
+ALONG = {"edge_index": ("edge_weight", "edge_relations"), "arc_index": ("arc_weight", "arc_relations")}
+"""The attributes with a row for each edge, or for each arc."""
 
 WEIGHT_RULE = "weights must be finite in float32 and > 0; change it, drop the edge, or load the graph without weights"
 
@@ -119,6 +126,30 @@ def arcs_and_weights(
         if weight is not None:
             parts["arc_weight"] = given.data.astype(np.float32)
     return {name: torch.from_numpy(values) for name, values in parts.items()}
+
+
+def edges_by_relation(
+    graph: Data, ends: NDArray[np.int32], relation: NDArray[np.int64], count: int, weight: Any = None
+) -> dict[str, Tensor]:
+    """Return ``edge_relations`` and, if the graph is directed, ``arc_relations``, of the entries that it was made of.
+
+    The entries have two ends (2 × E), one of ``count`` relations, or -1 for none (E), and perhaps a weight (E).
+    """
+    n, parts, places = graph.num_nodes, {}, {}
+    for kind in ("edge", "arc"):
+        if f"{kind}_index" in graph:
+            index = graph[f"{kind}_index"].numpy()
+            places[kind] = index[0] * n + index[1]
+            parts[f"{kind}_relations"] = torch.zeros(index.shape[1], count, dtype=torch.float32)
+    for number in range(count):
+        rows = relation == number
+        entries = np.ones(int(rows.sum()), dtype=bool) if weight is None else weight[rows]
+        arcs = sp.coo_array((entries, ends[:, rows]), shape=(n, n)).tocsr()
+        for kind, keys in places.items():
+            found = (arcs.maximum(arcs.T.tocsr()) if kind == "edge" else arcs).tocoo()
+            where = np.searchsorted(keys, found.coords[0].astype(np.int64) * n + found.coords[1])
+            parts[f"{kind}_relations"][where, number] = torch.from_numpy(found.data.astype(np.float32))
+    return parts
 
 
 def check_weights(weight: Any, count: int) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -23,11 +24,13 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.column_report import summarize_edge_columns
-from gcnsl.graph.columns import Columns, left_out_kind
+from gcnsl.graph.columns import Columns, is_of_edges, left_out_kind
 from gcnsl.graph.edge_columns import edge_columns
+from gcnsl.graph.edges import edges_by_relation
 from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
-from gcnsl.graph.linked_tables import read_tables, read_weights
+from gcnsl.graph.linked_tables import KIND, read_tables, read_weights
 from gcnsl.graph.masks import PARTS
+from gcnsl.graph.relations import Relations
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.tables import Table, Written
 from gcnsl.graph.wide_features import read_wide
@@ -68,7 +71,8 @@ def from_tables(
     Args:
         nodes: One row per node, with an id, features of any kind and, where it is known, a class. Several tables are
             joined by their ids.
-        edges: One row per edge, with the ids of its two ends. Several tables are several kinds of edges.
+        edges: One row per edge, with the ids of its two ends. Several tables are several kinds of edges, as with
+            ``edge_type``.
         id: Column of ``nodes`` with the ids; by default ``id``, ``~id``, ``node_id`` or the like, else the first
             column. If that can't be, rows are counted from 0.
         label: Column of ``nodes`` with the classes, names or integers; by default ``label`` if there is one.
@@ -91,8 +95,10 @@ def from_tables(
             the first column.
         target: Column of ``edges`` with the other end; likewise.
         weight: Column of ``edges`` with weights; by default ``weight`` if there is one that holds numbers. ``False``
-            for none. An edge of weight 0 is none; a column with negative numbers is an edge column like any other.
-        edge_type: Column of ``edges`` with their kinds, which is a category whatever it looks like.
+            for none. An edge of weight 0 is none; a column with negative numbers is an edge column like any other, and
+            positive and negative edges are two kinds.
+        edge_type: Column of ``edges`` with their kinds, which is a category whatever it looks like. Some methods tell
+            kinds of edges apart: see :mod:`gcnsl.graph.relations`.
         directed: Whether edges lead from ``source`` to ``target``, and the directions are kept too.
         separator, encoding: How text files are written; guessed by default.
         no_header: Which text files have no header: ``nodes``, ``edges``, ``both`` or ``none``; guessed by default.
@@ -132,40 +138,56 @@ def from_tables(
     if fold is not None:
         told["fold"] = _folds(table, fold)
     edge_table, ends, values, weights = read_weights(edge_table, ends, weight, notes)
+    weights, signed = (None, weights) if values is None else (weights, None)
     fields["edge_weight"], told["weight_column"] = values, weights
     more = None if wide is None else read_wide(wide, ids, table.name, written)
     if encoder is None:
         used = {id_column, label, name, fold, *splits} | ({"split"} & table.columns.keys())
         hidden = {*drop, weights} | ({"weight"} if weight is False else set())
         rows = fields["train_mask"][:, 0] if splits else None
-        facts = _edge_facts(table, edge_table, hidden, edge_type, drop=drop, categorical=categorical, numeric=numeric)
+        kind = edge_type or (KIND if isinstance(edges, list | tuple) and len(edges) > 1 else None)
+        given: dict[str, Sequence[str]] = {"categorical": categorical, "numeric": numeric}
+        how: dict[str, Any] = {"kinds_by": (kind, signed), "weighted": values is not None, "drop": drop, **given}
+        facts = _edge_facts(table, edge_table, hidden, edge_type, **how)
         made = edge_columns(facts, ends, len(ids), directed=directed) if facts.used else {}
         told["edge_columns"] = summarize_edge_columns(facts, made)
-        given = {"categorical": categorical, "numeric": numeric}
         of_nodes = {argument: [c for c in columns if c in table.columns] for argument, columns in given.items()}
         names = _feature_columns(table, used | set(drop), features=features, **of_nodes)
-        x = None if categorical or made or more else _plain_features(table, names)
+        x = None if categorical or made or more or facts.relations else _plain_features(table, names)
         if x is not None:
             told |= {"x": x, "feature_names": names, "table": table.name}
         else:
             of_nodes["numeric"] += made
             columns = Columns.read(table.with_columns(made), [*names, *made], **of_nodes)
-            columns = replace(columns, edge_kinds=facts.used if made else {}, wide=more)
+            columns = replace(columns, edge_kinds=facts.used if made else {}, wide=more, relations=facts.relations)
             told |= ColumnEncoder.fit(columns, rows).attributes(columns)
     else:
-        made = {}
-        if encoder.edge_kinds:
-            facts = Columns.for_kinds(edge_table, encoder.edge_kinds)
-            made = edge_columns(facts, ends, len(ids), directed=directed, everything=True)
-        columns = Columns.for_kinds(table.with_columns(made), encoder.kinds)
-        columns = replace(columns, edge_kinds=encoder.edge_kinds, wide=more)
-        told |= encoder.attributes(columns)
+        columns = _read_as(encoder, table, edge_table, ends, directed=directed)
+        told |= encoder.attributes(replace(columns, wide=more))
+    kinds = "columns" in told and told["columns"].relations and told["columns"].relations.of(edge_table, values)
     node_ids = pd.Index(ids.to_numpy())
     del table, edge_table, ids
     pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the tables for later ones
     data = from_arrays(told.pop("x"), ends, directed=directed, **fields)
+    data.update(edges_by_relation(data, ends, *kinds) if kinds else {})
     data.update({key: value for key, value in told.items() if value is not None} | {"node_ids": node_ids})
     return data
+
+
+def _read_as(
+    encoder: ColumnEncoder, table: Table, edge_table: Table, ends: NDArray[np.int32], *, directed: bool
+) -> Columns:
+    """The columns that an encoder was fitted to, of other tables."""
+    made = {}
+    if encoder.edge_kinds:
+        facts = Columns.for_kinds(edge_table, encoder.edge_kinds)
+        made = edge_columns(facts, ends, table.arrow.num_rows, directed=directed, everything=True)
+    for name in filter(is_of_edges, encoder.kinds.keys() - made.keys()):
+        other = next((each for each in made if each.startswith(f"{name.partition('=')[0]}=")), None)
+        if other is not None:  # no edge has this level any more
+            made[name] = pc.multiply(made[other], 0.0)
+    columns = Columns.for_kinds(table.with_columns(made), encoder.kinds)
+    return replace(columns, edge_kinds=encoder.edge_kinds, relations=encoder.relations)
 
 
 def _labels(
@@ -184,9 +206,16 @@ def _labels(
 
 
 def _edge_facts(
-    table: Table, edge_table: Table, hidden: set[str | None], edge_type: str | None, **named: Sequence[str]
+    table: Table,
+    edge_table: Table,
+    hidden: set[str | None],
+    edge_type: str | None,
+    *,
+    kinds_by: tuple[str | None, str | None],
+    weighted: bool,
+    **named: Sequence[str],
 ) -> Columns:
-    """The columns of edges; every column that an argument names must be in one of the tables."""
+    """The columns of edges and their relations; every column that an argument names must be in one of the tables."""
     for argument, names in named.items():
         for name in names:
             if name not in edge_table.columns:
@@ -194,7 +223,9 @@ def _edge_facts(
     kinds = {
         argument: [name for name in named[argument] if name not in hidden] for argument in ("categorical", "numeric")
     }
-    return Columns.of_edges(edge_table, hidden, edge_type=edge_type, **kinds)
+    facts = Columns.of_edges(edge_table, hidden, edge_type=edge_type, **kinds)
+    kind, signed = (None if name in named["drop"] else name for name in kinds_by)
+    return replace(facts, relations=Relations.find(edge_table, kind, signed, weighted=weighted))
 
 
 def _feature_columns(

@@ -284,7 +284,8 @@ def read_weights(
 ) -> tuple[Table, NDArray[np.int32], NDArray[np.float64] | None, str | None]:
     """The edges and their ends without those of weight 0, the weights, and the column that holds them, if there is one.
 
-    A column with negative numbers holds no weights, nor does one that is called ``weight`` and holds no numbers.
+    Of a column with negative numbers only the name is returned. One that is called ``weight`` and holds no numbers
+    holds no weights.
     """
     none = table, ends, None, None
     if name is False or (name is None and "weight" not in table.columns):
@@ -302,8 +303,9 @@ def read_weights(
         raise InputError(f"{table.place(values.is_null(), column)} is empty: {WEIGHT_RULE}")
     weights: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy()
     if (weights < 0).any() and np.isfinite(weights).all():
-        notes.append(f"{column!r} has negative values: features are made of both signs, and methods see no weights")
-        return none
+        told = "edges of the two signs are of two kinds, and features are made of both"
+        notes.append(f"{column!r} has negative values: {told}")
+        return table, ends, None, column
     bad = unusable_weights(weights) & (weights != 0)
     if bad.any():
         raise InputError(f"{table.place(bad, column)} is {values[int(bad.argmax())].as_py()}: {WEIGHT_RULE}")

@@ -18,7 +18,7 @@ from gcnsl import sparse
 from gcnsl.checks import UNLABELLED, as_array, check_flag
 from gcnsl.errors import InputError
 from gcnsl.graph.checked_graph import OF_THE_WHOLE, Graph
-from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
+from gcnsl.graph.edges import ALONG, arcs_and_weights, check_edges, simple_undirected
 from gcnsl.graph.labels import check_labels
 from gcnsl.graph.masks import MASKS, GraphWarning, check_masks
 
@@ -213,6 +213,12 @@ def _keep_what_fits(data: Graph, graph: Graph) -> None:
         encoded = data.encoder.transform(data.columns)
         if encoded.shape == graph.x.shape and (sparse.to_scipy(encoded) != sparse.to_scipy(graph.x)).nnz == 0:
             graph.columns, graph.encoder = data.columns, data.encoder
+    kinds = {name: index for index, (_, name) in ALONG.items() if name in data and index in graph}
+    if all(graph[i].equal(data[i].cpu()) and len(data[name]) == data[i].shape[1] for name, i in kinds.items()):
+        graph.update({name: data[name].cpu() for name in kinds})
+    else:
+        sentence = "edge_index was changed, but not edge_relations: the kinds of edges are left out"
+        warnings.warn(sentence, GraphWarning, stacklevel=3)
     if graph.edge_report.edges == data.edge_report.edges:
         graph.update({key: data[key] for key in ("edge_report", *OF_THE_WHOLE) if key in data})
 

@@ -17,7 +17,7 @@ from gcnsl.execution import threads_for
 from gcnsl.graph.edges import EDGE_FACTS, edge_parts
 from gcnsl.methods.registry import Method
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
-from gcnsl.nn.preprocessing import mean_weight, normalize_features
+from gcnsl.nn.preprocessing import mean_weight, normalize_features, relation_count
 from gcnsl.sparse import Matrix, stored_entries
 from gcnsl.spectral.structural_features import StructuralFeatures
 
@@ -162,7 +162,9 @@ class Prepared:
     def build(self) -> nn.Module:
         """A new model for this graph, on the device, with weights drawn from torch's generator."""
         in_channels, out_channels = self.inputs[0].shape[1], len(self.graph.class_names)
-        return self.method.config.build(in_channels, out_channels, self.graph.num_nodes).to(self.device)
+        config, relations = self.method.config, relation_count(self.graph)
+        more = {"num_relations": relations} if relations > 1 and "kinds" in config.uses else {}
+        return config.build(in_channels, out_channels, self.graph.num_nodes, **more).to(self.device)
 
     def grown_inputs(self, graph: Data) -> tuple[tuple[Matrix, ...], dict[str, Any]]:
         """The inputs for a graph whose first nodes are those of this one, and keyword arguments of the forward pass.
@@ -204,7 +206,7 @@ class Prepared:
                 )
             if not known and name in graph:
                 del graph[name]
-        if "edge_weight" in graph:
+        if "edge_weight" in graph or "edge_relations" in graph:
             graph.weight_unit = mean_weight(self.graph)
         return graph
 

@@ -71,6 +71,8 @@ class ModelConfig(Options):
     """Where the model's class is, from the class statement; it is loaded when it is first needed."""
     tells_new_nodes: ClassVar[bool] = False
     """Whether the forward pass takes ``known``, the number of nodes of the training graph."""
+    tells_kinds: ClassVar[bool] = False
+    """Whether each relation of the edges has weights or columns of its own."""
 
     feature_norm: FeatureNorm = option("row", "Divide rows of X by Σ|x| (row) or their length (l2).", **_FORMS)
     standardize: Standardize = option(
@@ -81,11 +83,12 @@ class ModelConfig(Options):
 
     @property
     def uses(self) -> frozenset[str]:
-        """What the model reads of the edges besides ``edge_index``: ``"weights"``, ``"directions"``, both or none."""
-        direction = getattr(self, "direction", None)
+        """What the model reads of the edges besides ``edge_index``: of ``"weights"``, ``"directions"``, ``"kinds"``."""
+        direction, tells_kinds = getattr(self, "direction", None), self.tells_kinds and getattr(self, "labels", True)
+        kinds = frozenset({"kinds"} if tells_kinds else ())
         if direction is None:
-            return frozenset()
-        return _WEIGHTS if direction == "undirected" else _WEIGHTS | {"directions"}
+            return kinds
+        return kinds | (_WEIGHTS if direction == "undirected" else _WEIGHTS | {"directions"})
 
     def __init_subclass__(cls, model: str | None = None) -> None:
         cls.model = model or cls.model
@@ -102,9 +105,10 @@ class ModelConfig(Options):
         """What the model reads, on the CPU; the features of the graph are already normalised."""
         return self._model.inputs(self, graph, precomputed=precomputed, seed=seed)
 
-    def build(self, in_channels: int, out_channels: int, num_nodes: int) -> nn.Module:
-        """The model for these numbers of features, classes and nodes, with weights from torch's generator."""
-        channels = {"in_channels": in_channels, "out_channels": out_channels, "num_nodes": num_nodes}
+    def build(self, in_channels: int, out_channels: int, num_nodes: int, num_relations: int = 1) -> nn.Module:
+        """The model for so many features, classes, nodes and relations, with weights from torch's generator."""
+        channels = {"in_channels": in_channels, "out_channels": out_channels}
+        channels |= {"num_nodes": num_nodes, "num_relations": num_relations}
         names = signature(self._model).parameters
         return self._model(**{name: channels[name] if name in channels else getattr(self, name) for name in names})
 
@@ -142,7 +146,7 @@ class MLPConfig(ModelConfig, model="gcnsl.nn.mlp:MLP"):
 class GCNConfig(BlocksConfig, model="gcnsl.nn.gcn:GCN"):
     """Hyper-parameters of :class:`GCN`."""
 
-    uses: ClassVar[frozenset[str]] = _WEIGHTS
+    uses: ClassVar[frozenset[str]] = _WEIGHTS | {"kinds"}
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
     num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
     dropout: float = option(0.5, "Dropout before each convolution.", **_DROPOUT)
@@ -225,6 +229,7 @@ class NLGNNConfig(ModelConfig, model="gcnsl.nn.nlgnn:NLGNN"):
 class SAGEConfig(DirectedConfig, BlocksConfig, model="gcnsl.nn.sage:SAGE"):
     """Hyper-parameters of :class:`SAGE`."""
 
+    tells_kinds: ClassVar[bool] = True
     hidden_channels: int = option(64, "Width of the hidden layers.", **_WIDE)
     num_layers: int = option(2, "Number of convolutions (L).", **_DEEP)
     dropout: float = option(0.5, "Dropout before each convolution.", **_DROPOUT)
@@ -236,6 +241,7 @@ class SAGEConfig(DirectedConfig, BlocksConfig, model="gcnsl.nn.sage:SAGE"):
 class LINKXConfig(DirectedConfig, model="gcnsl.nn.linkx:LINKX"):
     """Hyper-parameters of :class:`LINKX`."""
 
+    tells_kinds: ClassVar[bool] = True
     feature_norm: FeatureNorm = redeclared(DirectedConfig, "feature_norm", "none")
     direction: Direction = redeclared(DirectedConfig, "direction", "out")
     hidden_channels: int = option(64, "Width of all layers but the last (p).", **_WIDE)

@@ -20,7 +20,7 @@ from torch_geometric.utils import to_edge_index
 
 from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
-from gcnsl.graph.edges import arcs_and_weights, check_edges, simple_undirected
+from gcnsl.graph.edges import arcs_and_weights, check_edges, edges_by_relation, simple_undirected
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
@@ -29,6 +29,7 @@ CHANNELS = {
     "in_channels": "Number of features per node (d).",
     "out_channels": "Number of classes (C).",
     "num_nodes": "Number of nodes of the training graph; new nodes are seen through their links to these.",
+    "num_relations": "Number of kinds of edges (R), each with weights of its own; the call then takes ``edge_type``.",
 }
 """What a constructor takes besides hyper-parameters, all of them whole numbers >= 1."""
 _KEPT: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
@@ -58,6 +59,7 @@ class GraphModel(nn.Module):
         edge_index: Matrix | None = None,
         edge_weight: Matrix | None = None,
         *others: Matrix,
+        edge_type: Tensor | None = None,
         **options: Any,
     ) -> Tensor:
         """Logits of every node (n × C).
@@ -68,6 +70,7 @@ class GraphModel(nn.Module):
                 is kept for the next call. To save time, give what :meth:`prepared` makes of x and of them instead.
             edge_weight: A positive weight for each edge (E).
             others, options: Further prepared inputs, and further arguments of :meth:`logits`.
+            edge_type: The kind of each edge (E), 0 to R - 1, if the model was built for several relations.
         """
         weight = next(self.parameters(), None)
         if weight is not None:
@@ -88,7 +91,7 @@ class GraphModel(nn.Module):
         prepare = self.prepared
         if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
             prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
-        return self.logits(*prepare(x, edge_index, edge_weight), **options)
+        return self.logits(*prepare(x, edge_index, edge_weight, edge_type), **options)
 
     if TYPE_CHECKING:
         __call__ = forward  # for editors and type checkers
@@ -98,7 +101,9 @@ class GraphModel(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} does not say how it computes logits")
 
     @torch.inference_mode(mode=False)  # whose tensors could not be used in training
-    def prepared(self, x: Matrix, edge_index: Tensor, edge_weight: Any = None) -> tuple[Matrix, ...]:
+    def prepared(
+        self, x: Matrix, edge_index: Tensor, edge_weight: Any = None, edge_type: Any = None
+    ) -> tuple[Matrix, ...]:
         """What ``model(*inputs)`` reads of a graph: x, sparse in the form with fast products, and what edges tell.
 
         As for :func:`gcnsl.from_arrays`, an edge leads from its first node to its second one. Instead of
@@ -115,12 +120,17 @@ class GraphModel(nn.Module):
                 raise InputError(f"edge_index has shape {tuple(edge_index.shape)}: give an adj_t of shape {(n, n)}")
             edges, edge_weight = to_edge_index(edge_index)
             edge_index = edges.flip(0)
-        given = edge_index.cpu(), torch.empty(0) if edge_weight is None else edge_weight.detach().cpu()
+        none, relations = torch.empty(0), getattr(self, "num_relations", 1)
+        given = tuple(none if each is None else each.detach().cpu() for each in (edge_index, edge_weight, edge_type))
         kept = _KEPT.get(self)
         if kept is None or n != kept[0] or not all(map(_same, given, kept[1])):
             ends = check_edges(edge_index, n)
+            check_edge_type(edge_type, len(ends[0]), relations)
             graph = Data(edge_index=torch.from_numpy(simple_undirected(*ends, n)[0]), num_nodes=n)
             graph.update(arcs_and_weights(*ends, n, directed=True, weight=edge_weight))
+            if relations > 1:
+                weight = None if edge_weight is None else given[1].flatten().numpy()
+                graph.update(edges_by_relation(graph, np.stack(ends), given[2].numpy(), relations, weight))
             kept = n, tuple(part.clone() for part in given), self.matrices(self.config, graph)
         _KEPT[self] = *kept[:2], tuple(_like(x, matrix) for matrix in kept[2])
         return x, *_KEPT[self][2]
@@ -212,6 +222,19 @@ def as_matrix(x: Matrix) -> Matrix:
     return fastest_form(x.to_sparse_csr()) if isinstance(x, Tensor) and x.layout != torch.strided else x
 
 
+def check_edge_type(edge_type: Any, count: int, relations: int) -> None:
+    """Refuse kinds of so many edges that a model for so many relations can't read."""
+    if relations == 1 and edge_type is not None:
+        raise InputError("edge_type is given, but the model has one weight for all edges: build it with num_relations")
+    if relations > 1 and not (
+        isinstance(edge_type, Tensor)
+        and edge_type.shape == (count,)
+        and not edge_type.is_floating_point()
+        and ((edge_type >= 0) & (edge_type < relations)).all()
+    ):
+        raise InputError(f"edge_type must be a torch.Tensor of {count} whole numbers from 0 to {relations - 1}")
+
+
 def check_features(x: Any, in_channels: int, dtype: torch.dtype) -> Matrix:
     """The features of the nodes (n × in_channels), if a model with weights of this dtype can read them."""
     if not isinstance(x, Tensor | SparseMatrix):
@@ -251,6 +274,24 @@ class FeatureLinear(nn.Linear):
             return super().forward(x)
         product = x @ self.weight.T
         return product if self.bias is None else product + self.bias
+
+
+class RelationalLinear(FeatureLinear):
+    r""":math:`\sum_r \hat A_r X W_r`, a linear map for each relation (Schlichtkrull et al., 2018), of one or several.
+
+    Shapes:
+        x (n × in_channels), dense or sparse; Â_1, ..., Â_R (n × n each) → n × out_channels.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, relations: int = 1) -> None:
+        super().__init__(in_channels, relations * out_channels, bias=False, maps=relations)
+
+    def forward(self, x: Matrix, *adjacencies: SparseMatrix) -> Tensor:
+        """The sum over the relations; X is mapped first, so that each Â is multiplied by few columns."""
+        parts = super().forward(x).chunk(self.maps, dim=1)
+        first, *others = (adjacency @ part for adjacency, part in zip(adjacencies, parts, strict=True))
+        total: Tensor = sum(others, start=first)
+        return total
 
 
 def dropout(values: Tensor, rate: float, *, training: bool, in_place: bool = False) -> Tensor:

@@ -3,13 +3,14 @@
 from itertools import pairwise
 from typing import Any
 
+import scipy.sparse as sp
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gcnsl.nn.config import LINKXConfig
 from gcnsl.nn.graph_model import FeatureLinear, GraphModel, declared_by, dropout
-from gcnsl.nn.preprocessing import links_to_known
-from gcnsl.sparse import Matrix, SparseMatrix
+from gcnsl.nn.preprocessing import by_relation, links_to_known
+from gcnsl.sparse import Matrix, SparseMatrix, from_scipy, to_scipy
 
 
 class NormalizedMLP(nn.Module):
@@ -45,18 +46,25 @@ class LINKX(GraphModel):
         Z &= \mathrm{softmax}\,\mathrm{MLP}_f\big(\mathrm{ReLU}((H_A \,\|\, H_X)\, W + b + H_A + H_X)\big)
 
     It computes the same as torch_geometric's ``LINKX``, but X may be sparse, and nodes may be added later: they are
-    known by their links to the nodes of the training graph.
+    known by their links to the nodes of the training graph. The A of several relations are side by side.
 
     Shapes:
-        x (n × d), dense or sparse; links A (n × N) → n × C. H_A and H_X have p columns.
+        x (n × d), dense or sparse; links A (n × R N) → n × C. H_A and H_X have p columns.
     """
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, num_nodes: int, **options: Any
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_nodes: int,
+        *,
+        num_relations: int = 1,
+        **options: Any,
     ) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
         config = self.config
-        self.mlp_links = NormalizedMLP([num_nodes, *[hidden_channels] * config.link_layers])
+        self.mlp_links = NormalizedMLP([num_relations * num_nodes, *[hidden_channels] * config.link_layers])
         self.mlp_x = NormalizedMLP([in_channels, *[hidden_channels] * config.feature_layers])
         self.mix_links = FeatureLinear(hidden_channels, hidden_channels, bias=False)
         self.mix_x = FeatureLinear(hidden_channels, hidden_channels)
@@ -64,8 +72,11 @@ class LINKX(GraphModel):
 
     @classmethod
     def matrices(cls, config: LINKXConfig, graph: Data) -> tuple[Matrix, ...]:
-        """The links of each node to the nodes of the training graph."""
-        return (links_to_known(graph, config.direction),)
+        """The links of each node to the nodes of the training graph, relation by relation."""
+        parts = [links_to_known(part, config.direction) for part in by_relation(graph)]
+        if len(parts) == 1:
+            return tuple(parts)
+        return (SparseMatrix(from_scipy(sp.hstack([to_scipy(part) for part in parts], format="csr"))),)
 
     def logits(self, x: Matrix, links: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""

@@ -110,6 +110,28 @@ def graph_adjacency(
     return normalized_adjacency(edges, graph.num_nodes, weight=weight, self_loops=self_loops, norm=norm, known=known)
 
 
+def relation_count(graph: Data) -> int:
+    """The number of relations of a graph's edges (R), 1 if they are all of one kind."""
+    return int(graph.edge_relations.shape[1]) if "edge_relations" in graph else 1
+
+
+def by_relation(graph: Data) -> list[Data]:
+    """The graphs of the edges of each relation (R), all with the same nodes; the graph itself if there is only one."""
+    if "edge_relations" not in graph:
+        return [graph]
+    unit = graph.get("weight_unit", mean_weight(graph))
+    parts = []
+    for number in range(relation_count(graph)):
+        part = Data(num_nodes=graph.num_nodes, known_nodes=known_nodes(graph), weight_unit=unit)
+        for kind in ("edge", "arc"):
+            if f"{kind}_relations" in graph:
+                weight = graph[f"{kind}_relations"][:, number]
+                part[f"{kind}_index"] = graph[f"{kind}_index"][:, weight > 0]
+                part[f"{kind}_weight"] = weight[weight > 0]
+        parts.append(part)
+    return parts
+
+
 def links_to_known(graph: Data, *directions: Direction) -> SparseMatrix:
     """A without loops, as features: the links of each node to the nodes of the training graph (n × known).
 
@@ -141,5 +163,6 @@ def relative_weights(graph: Data, of: str = "edge_weight") -> Tensor | None:
 
 def mean_weight(graph: Data) -> Tensor:
     """The mean weight of a graph's edges, in double precision, in which large weights do not add up to infinity."""
-    mean: Tensor = graph.edge_weight.mean(dtype=torch.float64)
+    weight = graph.edge_weight if "edge_weight" in graph else graph.edge_relations[graph.edge_relations > 0]
+    mean: Tensor = weight.mean(dtype=torch.float64)
     return mean

@@ -1,6 +1,7 @@
 """What GCN, GraphSAGE and GAT share: a chain of convolutions, or residual blocks, which train at any depth."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -54,13 +55,16 @@ class Convolutions(GraphModel):
     """A chain of convolutions with normalisation, ReLU and dropout between them, or :class:`ResidualBlocks`."""
 
     convolution: ClassVar[type[nn.Module]]
-    """Made with the widths of its input and output, called with H and a matrix (n × n)."""
+    """Made with the widths of its input and output and a number of matrices (n × n each), called with H and these."""
     keeps_itself: ClassVar[bool] = False
     """Whether the convolution adds a linear map of H."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, num_relations: int = 1, **options: Any
+    ) -> None:
         super().__init__(hidden_channels=hidden_channels, **options)
-        config, conv, width = self.config, self.convolution, hidden_channels
+        config, width, own = self.config, hidden_channels, not self.keeps_itself and self.config.self_loops
+        conv = partial(self.convolution, relations=num_relations + (own and num_relations > 1))
         if config.blocks:
             sizes = in_channels, width, out_channels
             self.blocks = ResidualBlocks(lambda: conv(width, width), *sizes, config, skip=not self.keeps_itself)
@@ -71,15 +75,15 @@ class Convolutions(GraphModel):
         self.skips = nn.ModuleList(FeatureLinear(*pair, bias=False) for pair in pairwise(widths) if residual)
         self.norms = nn.ModuleList(NORMS[config.norm](each) for each in widths[1:-1])
 
-    def logits(self, x: Matrix, adjacency: SparseMatrix) -> Tensor:
+    def logits(self, x: Matrix, *adjacencies: SparseMatrix) -> Tensor:
         """Logits of every node (n × C)."""
         if self.config.blocks:
-            return self.blocks(x, adjacency)
+            return self.blocks(x, *adjacencies)
         rate = self.config.dropout
         h: Any = drop_entries(x, rate, training=self.training and self.config.drop_features)
         for layer, conv in enumerate(self.convs):
             if layer:
                 h = dropout(self.norms[layer - 1](h).relu(), rate, training=self.training)
-            h = conv(h, adjacency) + self.skips[layer](h) if self.skips else conv(h, adjacency)
+            h = conv(h, *adjacencies) + self.skips[layer](h) if self.skips else conv(h, *adjacencies)
         logits: Tensor = h
         return logits

@@ -21,6 +21,7 @@ from gcnsl.checks import UNLABELLED
 from gcnsl.errors import InputError
 from gcnsl.nn.config import Folder, Precomputed
 from gcnsl.nn.graph_model import declared_by
+from gcnsl.nn.preprocessing import relation_count
 from gcnsl.plain.neighbour_columns import (
     ABSENT,
     VIEWS,
@@ -30,6 +31,7 @@ from gcnsl.plain.neighbour_columns import (
     all_columns,
     all_sources,
     known_links,
+    known_links_by_kind,
     label_columns,
     summed,
 )
@@ -67,7 +69,7 @@ class BoostedTrees(NeighbourColumns):
     scikit-learn has no form for them but pickle, and they are fitted again when they are needed.
 
     Shapes:
-        columns (N × m); links, none, two or four of N × n → N × C.
+        columns (N × m); links, any number of N × n → N × C.
     """
 
     seen: Tensor
@@ -123,7 +125,8 @@ class BoostedTrees(NeighbourColumns):
         x = x @ precomputed.basis if precomputed.basis is not None else x if isinstance(x, Tensor) else x.to_dense()
         seen_along = VIEWS[: len(views)] if config.labels else ()
         columns = all_columns(x, place, views, graph, config.hops)
-        return columns, *(known_links(graph, view) for view in seen_along)
+        links = [known_links(graph, view) for view in seen_along]
+        return columns, *links, *known_links_by_kind(graph, seen_along)
 
     def stages(self, inputs: Sequence[Matrix], y: Tensor, weight: Tensor) -> Iterator[None]:
         """Grow ten trees of each class at a time."""
@@ -170,7 +173,8 @@ class BoostedTrees(NeighbourColumns):
         of_class = np.zeros((len(self.seen), row.shape[1]))
         of_class[self.seen.cpu().numpy()] = shares[:, :-1]
         views = 3 if config.direction == "both" and "arc_index" in graph else 1
-        sources = all_sources(inputs[0].shape[1], views, config.hops, len(self.seen) if config.labels else 0)
+        classes = len(self.seen) if config.labels else 0
+        sources = all_sources(inputs[0].shape[1], views, config.hops, classes, relation_count(graph))
         return summed(sources, of_class[one] - of_class[other])
 
     def __getstate__(self) -> dict[str, Any]:

@@ -5,10 +5,10 @@ r"""The columns of the plain methods: a node's features, its neighbours' feature
 - The maximum, minimum and standard deviation over neighbours (:func:`extremes`).
 - The place in the graph: log degree, its mean over neighbours, log PageRank, and singular vectors of the normalised
   adjacency (:class:`Place`).
-- The shares of known labels among neighbours, in each direction, and over two steps without the way back
-  (:func:`label_columns`). Known labels are those of the fold's training nodes. A node's own label never enters its
-  columns, but for the frequencies of the classes, which are the same for all nodes; so they mean the same for a
-  training node and for any other.
+- The shares of known labels among neighbours, in each direction, by kind of edges where there are several, and over two
+  steps without the way back (:func:`label_columns`). Known labels are those of the fold's training nodes. A node's own
+  label never enters its columns, but for the frequencies of the classes, which are the same for all nodes; so they mean
+  the same for a training node and for any other.
 
 Logistic regression reads X, its means and the place; boosted trees read all of them.
 """
@@ -29,7 +29,7 @@ from torch_geometric.utils import degree
 
 from gcnsl.nn.config import Direction, Folder, Precomputed
 from gcnsl.nn.graph_model import GraphModel
-from gcnsl.nn.preprocessing import graph_adjacency, links_to_known, oriented_edges
+from gcnsl.nn.preprocessing import by_relation, graph_adjacency, links_to_known, oriented_edges, relation_count
 from gcnsl.plain.plain_config import NeighbourColumnsConfig
 from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, fastest_form
 from gcnsl.spectral.structural_features import FEATURE_NAMES, StructuralFeatures
@@ -48,6 +48,8 @@ Block = TypeVar("Block")
 
 OWN, NEAR, FAR = "{feature}", "{feature} of neighbours", "{feature} further away"
 SELF_KNOWN, NEAR_KNOWN, FAR_KNOWN = "its own known class", "neighbours known as {label}", "{label} two steps away"
+KIND_KNOWN = "share of {kind} neighbours known as {label}"
+KIND_COUNTED = "number of {kind} neighbours with a known class"
 COUNTED, FAR_COUNTED = "number of neighbours with a known class", "number of nodes of known class two steps away"
 VOTER, TWIN = "class of its neighbour {node}", "class of {node}, linked most alike"
 DEGREE, DEGREES, POSITION = (
@@ -58,10 +60,14 @@ DEGREE, DEGREES, POSITION = (
 
 
 class Source(NamedTuple):
-    """What a prediction can rest on: one of the texts above, and the number of the feature, class or node in it."""
+    """What a prediction can rest on: one of the texts above, and the number of the feature, class or node in it.
+
+    ``kind`` is the number of the relation of edges that it is about, if it is about one.
+    """
 
     text: str
     number: int | None = None
+    kind: int | None = None
 
 
 STRUCTURE_SOURCES = [Source(text) for text in (DEGREE, DEGREES, *[POSITION] * (len(FEATURE_NAMES) - 2))]
@@ -143,9 +149,9 @@ def neighbour_blocks(x: Block, views: Sequence[Any], hops: int) -> Iterator[Bloc
             yield block
 
 
-def sources_of(text: str, count: int) -> list[Source]:
+def sources_of(text: str, count: int, kind: int | None = None) -> list[Source]:
     """The sources of a block of columns, one for each feature or class."""
-    return [Source(text, number) for number in range(count)]
+    return [Source(text, number, kind) for number in range(count)]
 
 
 def neighbour_sources(features: int, views: int, hops: int) -> list[Source]:
@@ -161,14 +167,16 @@ def all_columns(x: Any, place: Any, views: Sequence[Any], graph: Data, hops: int
     return torch.cat([place, *neighbour_blocks(x, views, hops), *map(torch.from_numpy, further)], dim=1)
 
 
-def all_sources(columns: int, views: int, hops: int, classes: int) -> list[Source]:
-    """The sources of :func:`all_columns`, and of :func:`label_columns` for so many classes, or none."""
+def all_sources(columns: int, views: int, hops: int, classes: int, relations: int = 1) -> list[Source]:
+    """The sources of :func:`all_columns`, and of :func:`label_columns` for so many classes, or none, and relations."""
     features = (columns - len(PLACE_SOURCES) - 1) // (1 + views * hops + 3 * (hops > 0))
     sources = [*PLACE_SOURCES, *neighbour_sources(features, views, hops), Source(POSITION)]
     sources += 3 * sources_of(NEAR, features) if hops else []
     if not classes:
         return sources
     sources += [*sources_of(NEAR_KNOWN, classes), Source(COUNTED)] * views
+    for kind in range(relations if relations > 1 else 0):
+        sources += [*sources_of(KIND_KNOWN, classes, kind), Source(KIND_COUNTED, None, kind)] * (views // 2 + 1)
     return [*sources, *sources_of(FAR_KNOWN, classes), Source(FAR_COUNTED)]
 
 
@@ -206,6 +214,12 @@ def known_links(graph: Data, direction: Direction) -> SparseMatrix:
     """A without loops and weights, of which the columns are the nodes of the training graph (n × known)."""
     links = links_to_known(graph, direction)
     return links.with_values(torch.ones_like(links.values))
+
+
+def known_links_by_kind(graph: Data, views: Sequence[Direction]) -> list[SparseMatrix]:
+    """The same for each of several relations, in both directions if there are more views than one."""
+    parts = by_relation(graph) if relation_count(graph) > 1 else []
+    return [known_links(part, view) for part in parts for view in views[1:] or views]
 
 
 def label_columns(labels: Tensor, *links: SparseMatrix) -> Tensor:

@@ -69,6 +69,7 @@ class LogisticConfig(NeighbourColumnsConfig, model="gcnsl.plain.logistic:Logisti
 class BoostedTreesConfig(NeighbourColumnsConfig, model="gcnsl.plain.boosted_trees:BoostedTrees"):
     """Hyper-parameters of :class:`BoostedTrees`."""
 
+    tells_kinds: ClassVar[bool] = True
     labels: bool = option(True, "Whether the shares of known labels among a node's neighbours are columns.", search=ALL)
     components: int = option(
         64,
