@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -92,10 +93,13 @@ def test_arrays_meet_tables_and_graphs_with_ids_by_node_ids() -> None:
         small().fit(X, TRUTH, edge_index=sp.eye_array(3))
 
 
-def test_tables_of_others_are_turned_into_those_of_pandas() -> None:
-    nodes, edges = (SimpleNamespace(to_pandas=read) for read in (table, named_edges))
+def test_tables_of_polars_are_read() -> None:
+    nodes, edges = (SimpleNamespace(to_pandas=read) for read in (table, named_edges))  # which has such methods
     model = small(epochs=3).fit(nodes, LABELS, edge_index=edges)
     assert (model.predict_proba() == small(epochs=3).fit(table(), LABELS, edge_index=EDGES).predict_proba()).all()
+    tables = table().reset_index(names="id"), named_edges()
+    given = [SimpleNamespace(to_arrow=lambda frame=frame: pa.Table.from_pandas(frame)) for frame in tables]
+    assert gcnsl.from_tables(*given).x.equal(gcnsl.from_tables(*tables).x)
 
 
 def test_directions_and_weights_come_with_the_edges() -> None:
@@ -105,8 +109,13 @@ def test_directions_and_weights_come_with_the_edges() -> None:
     assert graph.arc_index.shape == (2, arcs.number_of_edges())
     assert sorted(set(graph.arc_weight.tolist())) == [1, 2, 3]
     assert "arc_index" not in small(epochs=1).fit(table(), LABELS, edge_index=arcs, directed=False).graph_
-    weighted = named_edges().assign(weight=np.linspace(1, 2, EDGES.shape[1]))
-    assert "edge_weight" in small(epochs=1).fit(table(), LABELS, edge_index=weighted).graph_
+    weights = np.linspace(1, 2, EDGES.shape[1])
+    weighted = small(epochs=1).fit(table(), LABELS, edge_index=named_edges().assign(weight=weights)).graph_
+    for edges in (named_edges(), EDGES):
+        model = small(epochs=1).fit(table(), LABELS, edge_index=edges, edge_weight=weights)
+        assert model.graph_.edge_weight.equal(weighted.edge_weight)
+        with pytest.raises(InputError, match=r"edge_weight has shape \(1,\) .* give a number for each of \d+ edges"):
+            small().fit(table(), LABELS, edge_index=edges, edge_weight=weights[:1])
     back = gcnsl.to_networkx(graph)
     assert set(back.edges) == set(arcs.edges)
     assert back["tree 1"] == arcs["tree 1"]

@@ -56,8 +56,9 @@ class Graph(Data):  # type: ignore[misc]
 
     @property
     def num_classes(self) -> int:
-        """The number of classes (C)."""
-        return len(self.get("class_names") or ())
+        """The number of classes (C); the graphs of a batch have the same, each a list of its own."""
+        names = self.get("class_names") or ()
+        return len(names[0] if names and isinstance(names[0], list) else names)
 
     def subgraph(self, subset: Tensor) -> Graph:
         """The checked graph of some nodes, given by numbers or a mask, and of the edges between them."""
