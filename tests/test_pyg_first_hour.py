@@ -401,7 +401,11 @@ def test_it_can_be_compiled(name, caplog) -> None:
     compiled = torch.compile(net, backend="eager")
     torch.testing.assert_close(compiled(data.x, data.edge_index), out, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(compiled(*net.prepared(data.x, data.edge_index)), out, rtol=1e-4, atol=1e-4)
+    compiled.train()(data.x, data.edge_index).sum().backward()
+    assert all(parameter.grad is not None for parameter in net.parameters())
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    warned = any(record.getMessage().startswith("Graph break") for record in caplog.records)
+    assert warned == (name == "GCNSLPlus"), "which reads an ε that depends on the data"
 
 
 EDGE = torch.tensor([[0], [1]])

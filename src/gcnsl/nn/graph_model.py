@@ -270,7 +270,7 @@ def dropout(values: Tensor, rate: float, *, training: bool, in_place: bool = Fal
     """
     if not training or rate == 0:
         return values
-    if values.device.type != "cpu":
+    if values.device.type != "cpu" or (torch.compiler.is_compiling() and not in_place):
         return functional.dropout(values, rate, inplace=in_place)
     number, seed = values.numel(), int(torch.randint(2**62, ()))
     drawn = torch.from_numpy(np.random.SFC64(seed).random_raw(-(-number // 4)).view(np.int16)[:number])
