@@ -174,6 +174,9 @@ def test_what_is_printed_fits_a_line_and_a_screen() -> None:
         assert len(lines) < 25
         assert max(map(len, lines)) < 110
         assert f"{data.num_nodes:,} nodes, {data.edge_report.edges:,} edges" in lines[0]
+        fewer = str(data.edge_subgraph(torch.arange(10)))
+        assert ", 10 edges" in fewer
+        assert "edge_report" not in fewer
 
 
 def test_what_a_user_changes_is_what_is_learned_from() -> None:
@@ -252,7 +255,9 @@ def test_edges_and_prepared_inputs_give_the_same(name) -> None:
     data, net = plain_data(), drawn(model(name))
     out = net(data.x, data.edge_index)
     assert net(x=data.x, edge_index=data.edge_index).equal(out)
-    assert net(*net.prepared(data.x, data.edge_index)).equal(out)
+    inputs, again = (net.prepared(data.x, data.edge_index) for _ in range(2))
+    assert net(*inputs).equal(out)
+    assert all(one is other for one, other in zip(inputs, again, strict=True)), "what edges tell is kept"
     for sparse in (data.x.to_sparse_csr(), data.x.to_sparse()):
         torch.testing.assert_close(net(sparse, data.edge_index), out, rtol=1e-4, atol=1e-4)
     double = net.double()(data.x.double(), data.edge_index, edge_weight=None)
@@ -478,3 +483,5 @@ def test_a_gpu_gives_the_same(name) -> None:
     data, net = plain_data(), drawn(model(name))
     out, data = net(data.x, data.edge_index), data.to("cuda")
     torch.testing.assert_close(net.cuda()(data.x, data.edge_index).cpu(), out, rtol=1e-3, atol=1e-3)
+    set_masks(net, torch.ones_like(data.edge_weight), data.edge_index, apply_sigmoid=False)
+    torch.testing.assert_close(net(data.x, data.edge_index).cpu(), out, rtol=1e-3, atol=1e-3)
