@@ -14,8 +14,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 from torch_geometric.explain import Explainer, GNNExplainer, fidelity
 from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
-from torch_geometric.loader import DataLoader, RandomNodeLoader
-from torch_geometric.loader.utils import filter_data
+from torch_geometric.loader import DataLoader, NeighborLoader, RandomNodeLoader
 from torch_geometric.nn import GCNConv, Sequential, summary
 from torch_geometric.transforms import (
     Compose,
@@ -153,15 +152,35 @@ def test_copies_batches_and_loaders() -> None:
     assert batch.arc_index[:, batch.arc_index.shape[1] // 2 :].equal(whole.arc_index + N)
     assert str(batch)
     assert batch.num_classes == whole.num_classes == 2
-    # what NeighborLoader does, which needs a compiled extra, once it has sampled
-    kept = torch.tensor([3, 1, 5])
-    sampled = filter_data(whole, kept, torch.tensor([0, 1]), torch.tensor([1, 2]), torch.tensor([0, 1]))
-    assert sampled.x.equal(whole.x[kept])
-    assert sampled.train_mask.equal(whole.train_mask[kept])
-    model_of = nn.GCN(whole.num_node_features, 4, whole.num_classes)
-    assert model_of(sampled.x, sampled.edge_index).shape == (3, 2)
     graph = to_networkx(whole, node_attrs=["y"], to_undirected=True)
     assert graph.number_of_edges() == whole.edge_report.edges
+
+
+@pytest.mark.filterwarnings("ignore:Using 'NeighborSampler' without a 'pyg-lib':UserWarning")
+def test_neighbors_can_be_sampled(monkeypatch) -> None:
+    """With a stand-in for the extra of PyTorch Geometric that samples, which is compiled."""
+
+    def one_hop(pointers, sources, seeds, *_):
+        places = [torch.arange(*pointers[seed : seed + 2].tolist()) for seed in seeds]
+        edges = torch.cat(places)
+        ends = [sources[edges], seeds.repeat_interleave(torch.tensor([len(place) for place in places]))]
+        nodes = torch.cat([seeds, ends[0][~torch.isin(ends[0], seeds)].unique()])
+        number = torch.empty(N, dtype=torch.long).index_copy(0, nodes, torch.arange(len(nodes)))
+        return nodes, number[ends[0]], number[ends[1]], edges
+
+    monkeypatch.setattr("torch_geometric.typing.WITH_TORCH_SPARSE", True)
+    monkeypatch.setattr(torch.ops, "torch_sparse", SimpleNamespace(neighbor_sample=one_hop))
+    whole = gcnsl.from_tables(*tables(), directed=True)
+    model_of = nn.GCN(whole.num_node_features, 4, whole.num_classes, num_layers=1, adjacency_norm="row").eval()
+    out = model_of(whole.x, whole.edge_index)
+    for batch in NeighborLoader(whole, num_neighbors=[-1], batch_size=6, input_nodes=whole.train_mask):
+        assert batch.x.equal(whole.x[batch.n_id])
+        assert batch.train_mask[: batch.batch_size].all()
+        assert whole.node_ids[batch.n_id.numpy()].tolist() == [f"n{number}" for number in batch.n_id]
+        found = model_of(batch.x, batch.edge_index)[: batch.batch_size]
+        torch.testing.assert_close(found, out[batch.input_id])
+    with pytest.warns(GraphWarning, match="the directions are left out"):
+        assert NodeClassifier("mlp", epochs=1).fit_graph(batch).predict().shape == (batch.num_nodes,)
 
 
 def test_what_is_printed_fits_a_line_and_a_screen() -> None:
