@@ -128,7 +128,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
         if inspect.isclass(model) and issubclass(model, torch.nn.Module):
             hints = {key: hint for key, hint in get_type_hints(model.__init__).items() if key != "return"}
             needed = {"in_channels": D, "hidden_channels": 4, "out_channels": 3, "num_nodes": N}
-            needed |= {"spectral_channels": 2, "power_channels": 4}
+            needed |= {"spectral_channels": 2}
             good = {key: value for key, value in needed.items() if key in hints}
             yield f"nn.{name}", model, good, hints
 

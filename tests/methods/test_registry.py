@@ -56,6 +56,10 @@ def test_what_can_not_be_is_refused(options, message) -> None:
         METHODS["gcn-sl-cc"].with_options(**options)
 
 
+def test_options_of_version_0_2_0_are_known_by_their_former_names() -> None:
+    assert METHODS["mixhop"].with_options(power_channels=5) == METHODS["mixhop"].with_options(hidden_channels=5)
+
+
 def test_rules_between_options_are_kept_before_anything_is_prepared() -> None:
     with pytest.raises(InputError, match=r"kernel_size\(4\) must be odd"):
         METHODS["nlgnn"].with_options(kernel_size=4)

@@ -36,7 +36,7 @@ from gcnsl.graph.tables import Table, Written
 from gcnsl.graph.wide_features import read_wide
 
 Source = str | os.PathLike[str] | Any
-"""A path (see :mod:`gcnsl.graph.tables` for the formats), a pandas DataFrame or a pyarrow Table."""
+"""A path (see :mod:`gcnsl.graph.tables` for the formats), or a table of pandas, polars or pyarrow."""
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 

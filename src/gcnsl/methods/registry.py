@@ -83,7 +83,7 @@ class Method:
 
     def with_options(self, **options: Any) -> Method:
         """The method with other values of some hyper-parameters."""
-        known = self.options()
+        known, options = self.options(), renamed(options)
         for name in options:
             if name not in known:
                 hint = did_you_mean(name, known)
@@ -166,6 +166,13 @@ only MixHop trains for longer, up to 2000 epochs instead of 400. NLGNN has those
 half of the epochs at the earliest. Those from SAGE to ACM-GCN, which are not in the paper, have settings that their
 authors use."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
+FORMER_NAMES = {"power_channels": "hidden_channels"}
+"""Options that were called otherwise in version 0.2.0, whose models, settings and results are still read."""
+
+
+def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the names that they have today."""
+    return {FORMER_NAMES.get(name, name): value for name, value in options.items()}
 
 
 def find_method(name: str) -> Method:
