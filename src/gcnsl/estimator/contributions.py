@@ -9,10 +9,13 @@ j of node k is given
     a_{kj} = (X_{kj} - B_{kj}) \int_0^1 \frac{\partial f}{\partial X_{kj}}(B + \alpha (X - B)) \, d\alpha, \qquad
     \sum_{k, j} a_{kj} = f(X) - f(B),
 
-and what remains, f(B) minus its mean over the training nodes, comes from whom the node links to. Held fixed are A*
-(but not the order in which NLGNN lines up the nodes, whose jumps are given to nothing) and GCN-SL's spectral features,
-which have a contribution of their own. In a graph of more than :data:`LARGEST` values, the features of the nearest
-nodes change, and others are held fixed.
+and what remains, f(B) minus its mean over the training nodes, comes from whom the node links to. If other nodes are of
+another kind than the training nodes, shops among customers, they differ from B in the same way whatever the node is.
+So what the features of neighbours, and of nodes further away, add to training nodes on average is subtracted from what
+they add to the node; each step of the integral estimates it with another training node. Held fixed are A* (but not the
+order in which NLGNN lines up the nodes, whose jumps are given to nothing) and GCN-SL's spectral features, which have a
+contribution of their own. In a graph of more than :data:`LARGEST` values, the features of the nearest nodes change,
+others are held fixed, and nothing is subtracted.
 
 Derived columns are named for people, by the columns of the user's table.
 
@@ -143,19 +146,28 @@ def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps
         logits: Tensor = model(features, *others, **fixed)
         return logits[:, one] - logits[:, other]
 
-    rows, near = _nearest(prepared.graph, node, max(1, LARGEST // max(1, d)))
+    links, is_whole = adjacency_matrix(prepared.graph.edge_index, n, self_loops=False), n * d <= LARGEST
+    rows = _nearest(links, node, max(1, LARGEST // max(1, d)))
     own = x[rows] if isinstance(x, Tensor) else torch.from_numpy(to_scipy(x)[rows.numpy()].toarray()).to(mean)
-    change, total = own - mean, torch.zeros_like(own)
-    for alpha in (torch.arange(steps, dtype=torch.float64) + 0.5) / steps:
-        leaf = (mean + float(alpha) * change).requires_grad_()
+    change, added = own - mean, np.zeros((3, d))
+
+    def by_distance(value: Tensor, leaf: Tensor, of: int) -> NDArray[Any]:
+        """What a node itself, its neighbours, and nodes further away add to its log-odds in a step (3 × d)."""
+        (gradient,) = torch.autograd.grad(value[of], leaf, retain_graph=True)
+        shares = (gradient * change).double().cpu().numpy() / steps
+        itself, near = rows.numpy() == of, np.isin(rows.numpy(), links[[of]].indices)
+        return np.stack([shares[which].sum(axis=0) for which in (itself, near, ~itself & ~near)])
+
+    others = np.random.default_rng(0).permutation(known.numpy().nonzero()[0])
+    for step, training_node in enumerate(np.resize(others, steps).tolist()):
+        leaf = (mean + (step + 0.5) / steps * change).requires_grad_()
         with torch.enable_grad():
-            value = log_odds(with_rows(x, rows, leaf), *rest)[node]
-            if value.requires_grad:  # the model reads the features
-                total += torch.autograd.grad(value, leaf)[0]
-    shares = (total * change).double().cpu().numpy() / steps
-    by_distance = shares[0], shares[1 : 1 + near].sum(axis=0), shares[1 + near :].sum(axis=0)
-    found = summed([source for text in (OWN, NEAR, FAR) for source in sources_of(text, d)], np.concatenate(by_distance))
-    if n * d <= LARGEST:
+            value = log_odds(with_rows(x, rows, leaf), *rest)
+        if value.requires_grad:  # the model reads the features
+            added += by_distance(value, leaf, node)
+            added[1:] -= by_distance(value, leaf, training_node)[1:] if is_whole else 0.0
+    found = summed([source for text in (OWN, NEAR, FAR) for source in sources_of(text, d)], added.ravel())
+    if is_whole:
         without = mean.expand(n, d)
         links = rest
         if isinstance(prepared.precomputed, SpectralColumns):
@@ -179,14 +191,12 @@ def _known(graph: Data) -> Tensor:
     return known
 
 
-def _nearest(graph: Data, node: int, most: int) -> tuple[Tensor, int]:
-    """At most so many nodes, with the node first and then its neighbours; and how many of them are neighbours."""
-    links = adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False)
-    near = links[[node]].indices
-    further = np.unique(links[near].indices) if graph.num_nodes > most else np.arange(graph.num_nodes)
-    further = np.setdiff1d(further, [node, *near])
-    rows = np.concatenate([[node], near, further]).astype(np.int64)[:most]
-    return torch.from_numpy(rows), min(len(near), most - 1)
+def _nearest(links: Any, node: int, most: int) -> Tensor:
+    """The numbers of at most so many nodes: the node itself, its neighbours, then nodes further away."""
+    near, n = links[[node]].indices, links.shape[0]
+    further = np.unique(links[near].indices) if n > most else np.arange(n)
+    rows = np.concatenate([[node], near, np.setdiff1d(further, [node, *near])])
+    return torch.from_numpy(rows.astype(np.int64)[:most])
 
 
 def with_rows(x: Matrix, rows: Tensor, values: Tensor) -> Matrix:
