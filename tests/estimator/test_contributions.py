@@ -12,6 +12,7 @@ from gcnsl.estimator import contributions as module
 from gcnsl.estimator.contributions import contributions, with_rows
 from gcnsl.estimator.explanation import explain
 from gcnsl.plain.neighbour_columns import FAR, NEAR, OWN, Source
+from gcnsl.sparse import adjacency_matrix, to_scipy
 from gcnsl.training import History
 
 from .cases import EDGES, X, Y
@@ -55,13 +56,15 @@ def test_neighbours_of_another_kind_are_no_reason_if_all_nodes_have_them(method)
 def test_in_a_large_graph_the_nearest_nodes_change(x, monkeypatch) -> None:
     monkeypatch.setattr(module, "LARGEST", 9 * X.shape[1])
     model = fitted("gcn", x)
-    (read, adjacency), rows = model.prepared.inputs, module._nearest(module.adjacency_matrix(model.graph.edge_index, len(Y), self_loops=False), 4, 9)
+    read, adjacency = model.prepared.inputs
+    links = adjacency_matrix(model.graph.edge_index, len(Y), self_loops=False)
+    means, kinds = module._typical(to_scipy(read), links, Y >= 0)
+    kinds[4], rows = 0, module._nearest(links, 4, 9)[0]
     assert len(rows) == 9
-    dense = read if isinstance(read, torch.Tensor) else read.to_dense()
-    mean = dense[model.graph.y >= 0].mean(dim=0)
+    typical = torch.from_numpy(means.astype(np.float32)[kinds[rows]])
     found = contributions(model, 4, one=0, other=2, steps=128)
     with torch.no_grad():
-        after, before = model.logits()[4], model.model(with_rows(read, rows, mean.expand(9, -1)), adjacency)[4]
+        after, before = model.logits()[4], model.model(with_rows(read, rows, typical), adjacency)[4]
     assert sum(found.values()) == pytest.approx(float((after - before)[0] - (after - before)[2]), abs=1e-2)
     assert {source.text for source in found} <= {OWN, NEAR, FAR}
 
