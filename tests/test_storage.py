@@ -156,9 +156,7 @@ def test_a_model_that_version_0_2_0_saved_is_refused_with_a_remedy_and_stays(tmp
     (tmp_path / "config.json").write_text('{"kind": "gcnsl-classifier", "format": 2, "gcnsl": "0.2.0"}')
     (tmp_path / "tensors.safetensors").write_bytes(tensor_bytes(MODEL_TENSORS))
     for read in (load_folder, check_model):
-        with pytest.raises(
-            InputError, match=r"was saved by gcnsl 0\.2 or older: load it and predict with"
-        ):
+        with pytest.raises(InputError, match=r"was saved by gcnsl 0\.2 or older: load it and predict with"):
             read(tmp_path)
     with pytest.raises(InputError, match="holds something other than a model"):
         save_folder(tmp_path, {}, {})
