@@ -3,7 +3,7 @@
     python bench/cluster.py [--runs 40] [--kills 30] [--workers 2]
 
 Trainings of GCN on the bundled graph are carried out by processes of this machine (as by ``--jobs 2``) and by as many
-workers of a Dask scheduler (``--cluster local:2``). Speed is measured after every worker has finished one run.
+workers of a Dask scheduler. Speed is measured after every worker has finished one run.
 Bytes are those that this process writes to its sockets, as the one who asks and as the scheduler.
 Then workers are killed with SIGKILL, one after the other, while runs go on: each run must come back once, with the same
 scores as without. Prints a table and writes ``bench/results/cluster.json``.
@@ -11,6 +11,7 @@ scores as without. Prints a table and writes ``bench/results/cluster.json``.
 
 import argparse
 import json
+import logging
 import os
 import pickle
 import random
@@ -22,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dask
+from distributed import LocalCluster
 from distributed.comm import tcp
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +34,7 @@ from gcnsl.methods import METHODS
 from gcnsl.runs.cluster import Cluster
 from gcnsl.runs.executor import Executor
 from gcnsl.runs.jobs import Finished, Job, Trainer
-from gcnsl.runs.processes import Processes
+from gcnsl.runs.processes import Processes, thread_environment, threads_of_each
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
 EPOCHS = (30, 300)
@@ -85,14 +88,14 @@ def bytes_of(cluster: Cluster, runs: int) -> int:
     return count["bytes"]
 
 
-def survive(cluster: Cluster, kills: int) -> dict[str, Any]:
+def survive(local: LocalCluster, cluster: Cluster, kills: int) -> dict[str, Any]:
     """Kill a worker after every other run, and compare all results with those of an undisturbed process."""
     done, killed, scores, expected = Counter[int](), 0, dict[int, Any](), trainer()
     began = time.perf_counter()
     for job, reached in cluster.each(trainer(), jobs(3 * kills, epochs=5)):
         done[job.run] += 1
         scores[job.run] = reached
-        alive = [nanny.pid for nanny in cluster._client.cluster.workers.values() if nanny.pid]
+        alive = [nanny.pid for nanny in local.workers.values() if nanny.pid]
         if killed < kills and len(done) % 2 == 0 and alive:
             os.kill(random.choice(alive), signal.SIGKILL)
             killed += 1
@@ -118,10 +121,17 @@ def main() -> None:
     chosen = parser.parse_args()
     with Processes(chosen.workers) as processes:
         here = {epochs: runs_per_second(processes, chosen.runs, epochs) for epochs in EPOCHS}
-    with Cluster(f"local:{chosen.workers}") as cluster:
+    of_dask: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),  # those that are killed are started again
+        LocalCluster(
+            n_workers=chosen.workers, env=thread_environment(threads_of_each(chosen.workers)), **of_dask
+        ) as local,
+        Cluster(local.scheduler_address) as cluster,
+    ):
         there = {epochs: runs_per_second(cluster, chosen.runs, epochs) for epochs in EPOCHS}
         few, many = (bytes_of(cluster, runs) for runs in (10, 10 + chosen.runs))
-        survived = survive(cluster, chosen.kills)
+        survived = survive(local, cluster, chosen.kills)
     found = {
         "workers": chosen.workers,
         "runs_per_second": {
@@ -145,4 +155,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from cluster import main as importable  # workers import what they are sent, and would look for it in their own main
+
+    importable()

@@ -6,7 +6,8 @@ FOLDER holds ``strangers/pygod-books/books.pt.zip``, ``practice/minesweeper.npz`
 last two, labels of one class are hidden at random until 4 % of the labelled nodes are of it. *Before*: accuracy stops
 training, and the likeliest class is predicted. *After*: the defaults, average precision and the threshold of the
 largest F1, which is chosen on validation nodes. All is measured on the test nodes of ten random splits, the coverage of
-prediction sets, too. Prints tables and writes ``bench/results/decisions.json``.
+prediction sets, too, with its standard error over the splits. Prints tables and writes
+``bench/results/decisions.json``.
 """
 
 from __future__ import annotations
@@ -84,10 +85,11 @@ def to_markdown(results: dict[str, list[dict[str, float]]]) -> str:
         f"| graph | sets for | {' | '.join(f'{c:.0%}' for c in COVERAGES)} |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
-    for name, of in mean.items():
+    for name, runs in results.items():
         for which, words in (("coverage", "all nodes"), ("of the rare class", "the rare class, `--by-class`")):
-            shares = " | ".join(f"{of[f'{which} {coverage}']:.1%}" for coverage in COVERAGES)
-            lines.append(f"| {name} | {words} | {shares} |")
+            shares = (100 * np.array([run[f"{which} {coverage}"] for run in runs]) for coverage in COVERAGES)
+            cells = (f"{each.mean():.1f} ± {each.std(ddof=1) / len(each) ** 0.5:.1f}" for each in shares)
+            lines.append(f"| {name} | {words} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

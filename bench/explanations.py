@@ -1,13 +1,13 @@
 """Explanations against truth: how often the reason that is found is the one by which the graph was made.
 
-    python bench/explanations.py [logistic boosted-trees mlp sage gcn-sl-plus auto] [--nodes 25]
+    python bench/explanations.py [METHOD ...] [--nodes 25]
 
 Three graphs whose classes have one known reason. *Column*: the column ``income`` of a node; five others mean nothing.
 *Neighbour*: whether one of a customer's shops is ``stolen``; which neighbour it is, is asked. *Edge column*: the
 ``amount`` of its edges. A reason counts as found if nothing adds more to the log-odds of the predicted class, or no
 edge changes them more. Nodes are drawn from the test nodes that are predicted correctly; a method that reaches less
-than 85 % there has not learned the reason, and is left out. Prints a table and writes
-``bench/results/explanations.json``.
+than 85 % there has not learned the reason, and is left out. Prints a table of all methods that were ever measured, from
+``bench/results/explanations.json``, in which those named are replaced.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import pandas as pd
 import gcnsl
 from gcnsl import NodeClassifier
 from gcnsl.datasets import with_random_split
+from gcnsl.methods import METHODS
 
 RESULTS = Path(__file__).parent / "results" / "explanations.json"
-METHODS = ("logistic", "boosted-trees", "mlp", "sage", "h2gcn-2", "gcn-sl-plus", "auto")
 LEARNED, N, SHOPS = 0.85, 900, 120
 
 
@@ -41,7 +41,7 @@ def of_a_column() -> tuple[Any, Callable[[Any, Any], bool]]:
     nodes["label"] = np.where(nodes["income"] > 0, "rich", "poor")
     ends = nodes["id"].to_numpy()[draw.integers(0, N, (2, 3 * N))]
     data = gcnsl.from_tables(nodes, pd.DataFrame({"source": ends[0], "target": ends[1]}))
-    return data, lambda told, _: bool(told.contributions) and told.contributions[0].column == "income"
+    return data, lambda told, _: _first(told).column == "income"
 
 
 def of_a_neighbour() -> tuple[Any, Callable[[Any, Any], bool]]:
@@ -79,7 +79,12 @@ def of_an_edge_column() -> tuple[Any, Callable[[Any, Any], bool]]:
     nodes = pd.DataFrame({"id": np.arange(N + SHOPS), "age": draw.normal(size=N + SHOPS)})
     nodes["label"] = [*np.where(np.arange(N) % 2, "large", "small"), *[None] * SHOPS]
     data = gcnsl.from_tables(nodes, pd.DataFrame({"source": source, "target": target, "amount": amount}))
-    return data, lambda told, _: bool(told.contributions) and "amount" in told.contributions[0].name
+    return data, lambda told, _: "amount" in _first(told).name
+
+
+def _first(told: Any) -> Any:
+    """What speaks most for the predicted class; what speaks against it is no reason for it."""
+    return max(told.contributions, key=lambda each: each.log_odds)
 
 
 CASES = {"column": of_a_column, "neighbour": of_a_neighbour, "edge column": of_an_edge_column}
@@ -126,17 +131,16 @@ def to_markdown(results: dict[str, dict[str, Any]]) -> str:
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("methods", nargs="*", default=METHODS, help="names of methods, or auto")
+    parser.add_argument("methods", nargs="*", default=[*METHODS, "auto"], help="names of methods, or auto")
     parser.add_argument("--nodes", type=int, default=25, help="explained nodes of each graph")
     arguments = parser.parse_args()
-    results = {}
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for method in arguments.methods:
         began = time.perf_counter()
         results[method] = {case: measure(method, case, arguments.nodes) for case in CASES}
         print(method, results[method], f"{time.perf_counter() - began:.0f} s", flush=True)
-    print(to_markdown(results))
-    if tuple(arguments.methods) == METHODS:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(to_markdown(results))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,6 @@ CASES = {
     f"compare {TABLES} --label salary": "did you mean Salary?",
     "search debian --method GCN": "did you mean gcn?",
     "search debian --metric auc": "did you mean roc-auc?",
-    "search debian --method mlp --grid": "has no grid in its literature",
     "search debian --jobs 2 --cluster local:2": "both say who does the work",
     "search debian --device tpu": "--device tpu must be",
     f"search {TABLES} --label salary": "did you mean Salary?",

@@ -18,7 +18,6 @@ ROOMS = (
     "sparse",
     "pictures",
     "graph",
-    "identity",
     "datasets",
     "spectral",
     "reconnection",

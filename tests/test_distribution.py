@@ -108,3 +108,43 @@ def test_the_demo_runs_from_the_wheel(environment, tmp_path) -> None:
         run(environment / "bin" / "gcnsl", *shlex.split(arguments), cwd=tmp_path, HOME=str(tmp_path))
     made = {path.name for path in (tmp_path / "demo").iterdir()}
     assert made == {"debian.png", "model", "page.html", "predictions.csv", "paper.html"}
+
+
+PROGRAM = """
+from torch import Tensor, nn
+import gcnsl
+from gcnsl.nn import GCN, LINKX, ReconnectConv
+
+class Mine(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.near = GCN(in_channels, 16, out_channels, num_layers=3)
+        self.alike = ReconnectConv(in_channels, out_channels, epsilon=0.9)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.near(x, edge_index) + self.alike(x)
+
+data = gcnsl.load("debian", runs=1)
+logits: Tensor = Mine(data.num_features, 8)(data.x, data.edge_index)
+logits = LINKX(data.num_features, 16, 8, num_nodes=data.num_nodes)(data.x, edge_index=data.edge_index)
+found: list[str] = gcnsl.NodeClassifier("gcn").fit_graph(data).predict().tolist()
+gcnsl.GCNSLClassifier(epsilon=0.9, merge="average")
+"""
+WRONG = {
+    "x, edge_index) +": ("x, 'edges') +", 'Argument 2 has incompatible type "str"; expected "Tensor |'),
+    "num_layers=3": ("num_layer=3", 'Unexpected keyword argument "num_layer" for "GCN"; did you mean "num_layers"'),
+    '"average"': ('"mean"', 'Argument "merge" to "GCNSLClassifier" has incompatible type "Literal[\'mean\']"'),
+}
+
+
+@pytest.mark.slow
+def test_types_reach_a_users_program(environment, tmp_path, monkeypatch) -> None:
+    api, program = pytest.importorskip("mypy.api"), tmp_path / "program.py"
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    options = ["--config-file=", "--strict", "--follow-imports=silent", f"--cache-dir={tmp_path / 'cache'}"]
+    options += [f"--python-executable={environment / 'bin' / 'python'}"]
+    program.write_text(PROGRAM)
+    assert "Success" in api.run([*options, str(program)])[0]
+    for right, (wrong, told) in WRONG.items():
+        program.write_text(PROGRAM.replace(right, wrong))
+        assert told in api.run([*options, str(program)])[0]

@@ -120,7 +120,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
     compared = {"runs": int, "metric": str, "seed": int, "device": str}
     yield "compare", compare, {"data": graph, "methods": {"mlp": METHODS["mlp"]}, "runs": 1}, compared
     searched = {"method": METHODS["mlp"], "data": graph, "storage": os.devnull}
-    yield "Search", Search, searched, {**compared, "grid": bool}
+    yield "Search", Search, searched, compared
     wanted = {"trials": int, "seconds": float | None}
     yield "search", search, {"wanted": Search(**searched), "trials": 1}, wanted
     for name in nn.__all__:
@@ -128,7 +128,7 @@ def _targets() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any], dict[s
         if inspect.isclass(model) and issubclass(model, torch.nn.Module):
             hints = {key: hint for key, hint in get_type_hints(model.__init__).items() if key != "return"}
             needed = {"in_channels": D, "hidden_channels": 4, "out_channels": 3, "num_nodes": N}
-            needed |= {"spectral_channels": 2, "power_channels": 4}
+            needed |= {"spectral_channels": 2}
             good = {key: value for key, value in needed.items() if key in hints}
             yield f"nn.{name}", model, good, hints
 

@@ -145,6 +145,12 @@ class SparseMatrix:
         """The type of the entries."""
         return self.values.dtype
 
+    @property
+    def places(self) -> Tensor:
+        """Row and column of every entry (2 × E)."""
+        start, column = self._places[:2]
+        return torch.stack([torch.arange(len(self), device=self.device).repeat_interleave(start.diff()), column.long()])
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -183,6 +189,9 @@ class SparseMatrix:
         if torch.is_autocast_enabled(dense.device.type):
             with torch.autocast(dense.device.type, enabled=False):  # it has no sparse products
                 return self @ dense.to(self.dtype)
+        if self.values.requires_grad:  # an explainer learns which entries matter
+            row, column = self.places
+            return dense.new_zeros(len(self), dense.shape[1]).index_add(0, row, self.values[:, None] * dense[column])
         product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
 

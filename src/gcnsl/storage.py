@@ -6,7 +6,6 @@ noticed. The file is replaced at once: a folder has a whole model at every momen
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +26,8 @@ _Load = Callable[[bytes], dict[str, "Tensor"]]
 FORMAT, FILE, KEY = 3, "classifier.safetensors", "gcnsl"
 _LONGEST_HEADER = 100_000_000
 """In bytes; safetensors refuses longer ones."""
-CONFIG_OF_FORMAT_2, TENSORS_OF_FORMAT_2 = "config.json", "tensors.safetensors"
-"""The files of a model that version 0.2.0 saved. Format 1, of version 0.1.0, could only store GCN-SL."""
+FILE_OF_0_2 = "tensors.safetensors"
+"""A file of a model that version 0.2.0 or 0.1.0 saved."""
 
 
 def save_folder(
@@ -51,8 +50,6 @@ def save_folder(
     signed = json.dumps(document | {"sha256": checksum(document, tensors)})
     with writing(path):
         atomic_write(path / FILE, tensor_bytes(tensors, {KEY: signed}))
-        for name in (CONFIG_OF_FORMAT_2, TENSORS_OF_FORMAT_2):
-            (path / name).unlink(missing_ok=True)
 
 
 def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -63,7 +60,7 @@ def check_place(path: str | os.PathLike[str], *, overwrite: bool = True) -> None
     if not path.is_dir():
         raise InputError(f"{path} is a file: give the name of a folder for the model")
     names = {entry.name for entry in path.iterdir() if not entry.name.endswith(PART)}
-    if names - {FILE} and not (names <= {FILE, CONFIG_OF_FORMAT_2, TENSORS_OF_FORMAT_2} and _is_of_format_2(path)):
+    if names - {FILE}:
         raise InputError(f"{path} holds something other than a model: give another folder")
     if names and not overwrite:
         raise InputError(f"{path} exists: allow overwriting, or give another folder")
@@ -89,8 +86,6 @@ def _read(path: str | os.PathLike[str], load: _Load | None = None) -> tuple[dict
     if not path.is_dir():
         raise InputError(f"{path} is not a folder: give the folder of a saved model")
     try:
-        if not (path / FILE).exists() and _is_of_format_2(path):
-            return _read_format_2(path, load)
         with (path / FILE).open("rb") as file:
             length = min(int.from_bytes(file.read(8), "little"), _LONGEST_HEADER)
             document = json.loads(json.loads(file.read(length))["__metadata__"][KEY])
@@ -106,31 +101,14 @@ def _read(path: str | os.PathLike[str], load: _Load | None = None) -> tuple[dict
             raise ValueError("it is not what was saved")
         return document["config"], tensors
     except FileNotFoundError as error:
+        if (path / FILE_OF_0_2).exists():
+            remedy = "load it and predict with gcnsl 0.2, or train and save it again"
+            raise InputError(f"{path} was saved by gcnsl 0.2 or older: {remedy}") from error
         raise _damaged(path, f"it has no file {Path(error.filename).name}") from error
     except InputError:
         raise
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise _damaged(path, f"it can't be read ({error})") from error
-
-
-def _is_of_format_2(path: Path) -> bool:
-    """Whether a folder has the configuration of a model of version 0.2.0, though it may be damaged."""
-    try:
-        return bool(json.loads((path / CONFIG_OF_FORMAT_2).read_bytes())["kind"] == "gcnsl-classifier")
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return False
-
-
-def _read_format_2(path: Path, load: _Load | None) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    document = json.loads((path / CONFIG_OF_FORMAT_2).read_bytes())
-    if document["format"] != FORMAT - 1:
-        raise InputError(f"{path} was written by gcnsl {document['gcnsl']}: train and save the model again")
-    content = (path / TENSORS_OF_FORMAT_2).read_bytes()
-    expected = document.pop("sha256"), document["tensors_sha256"]
-    own = json.dumps(document, sort_keys=True).encode()
-    if expected != (hashlib.sha256(own).hexdigest(), hashlib.sha256(content).hexdigest()):
-        raise ValueError("it is not what was saved")
-    return document["config"], load(content) if load else {}
 
 
 def checksum(document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

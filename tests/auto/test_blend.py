@@ -72,7 +72,7 @@ def test_models_are_restored_bit_for_bit(method) -> None:
 def test_an_ensemble_is_restored_bit_for_bit() -> None:
     problem = small_problem()
     nodes = problem.validated(2).nonzero().flatten()
-    judged = OutOfFold(nodes, torch.rand(len(nodes), 3))
+    judged = OutOfFold(nodes, torch.rand(len(nodes), 3), problem.fold[nodes])
     members = (Member("x", 0.7, 1.5, fits(problem, "logistic")), Member("y", 0.3, 0.8, fits(problem, "gcn")))
     blend = Blend(members, History(seconds=3.0, stopped="minutes"), problem.graph, 0.9, None, judged)
     saved = saved_blend(blend, {"quality": "fast"})

@@ -135,6 +135,6 @@ def test_the_identity_tells_problems_apart(monkeypatch) -> None:
     for names in (None, list("abcdefgh"), list("bacdefgh")):
         data.class_names, data.feature_names = ["a", "b", "c"], names
         identities.append(make_problem(data, ~every, every, settings, seed=0, device="cpu").identity)
-    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    monkeypatch.setattr("gcnsl.runs.jobs.__version__", "9.9")
     identities.append(small_problem().identity)
     assert len(set(identities)) == 9

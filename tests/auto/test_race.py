@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gcnsl.auto.candidates import Candidate, FoldJob
 from gcnsl.auto.ensemble import tempered
 from gcnsl.auto.proposals import Tried
-from gcnsl.auto.race import FOR_THE_END, LARGEST_END, PORTFOLIO_UNTIL, SEARCH_UNTIL, TimedRace
+from gcnsl.auto.race import FOR_THE_END, LARGEST_END, SEARCH_UNTIL, TimedRace
 
 from .cases import fake_fit, small_problem
 
@@ -137,18 +137,6 @@ def test_time_is_kept_for_the_end(least) -> None:
     it.add(fake_fit(it.problem, PORTFOLIO[0], 0, skill=0.9, least=least))
     assert 100 * (1 - LARGEST_END) <= it.seconds <= 96.0001
     assert it.seconds == pytest.approx(100 - 2 * least) or not 4 < 2 * least < 100 * LARGEST_END
-
-
-def test_a_quick_one_needs_nobody_who_could_give_it_up() -> None:
-    plain = [Candidate(name, name) for name in ("gcn", "label-propagation", "logistic", "twins")]
-    it = TimedRace(small_problem(), plain, trials=0, seconds=100, processes=1)
-    it._millions = 1e3  # a large graph
-    assert it.quick_job(PORTFOLIO_UNTIL * 100) is None, "then the better ones go on"
-    first = it.quick_job(0.0)
-    assert first.candidate.method == "label-propagation", "a network's learning curve may promise much for long"
-    it.add(fake_fit(it.problem, first.candidate, 0, skill=0.9, least=1.0))
-    assert [job.candidate.method for job in iter(lambda: it.quick_job(10.0), None)] == ["twins"]
-    assert it.contenders[plain[2]].failure == ""
 
 
 def test_a_proposal_that_is_a_contender_already_is_not_trained_again() -> None:

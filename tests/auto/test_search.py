@@ -1,6 +1,5 @@
 import math
 from dataclasses import replace
-from itertools import product
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from gcnsl.methods.registry import space_of
 from ..evaluation.fake_methods import fake_methods
 from ..runs.fake_executor import FakeExecutor
 
-REAL = dict(METHODS)
 START = {"lr": 0.011, "epsilon": 0.8, "rounds": 1, "n_components": 35}
 DATA = with_random_split(synthetic(n=60, h=0.3, classes=3, degree=4, features=12, seed=0, signal=0.9), runs=3)
 
@@ -36,24 +34,6 @@ def wanted(tmp_path):
 
 def values(wanted: Search) -> list:
     return [(trial.is_complete, trial.gains, trial.options) for trial in wanted.finished()]
-
-
-def test_a_grid_is_tried_in_full_and_no_further(wanted, monkeypatch) -> None:
-    seen = []
-
-    def accuracy(_, done):
-        method = done.job.method
-        seen.append((method.config.dropout, method.training.weight_decay, method.config.relu))
-        return 0.5 + 0.1 * (seen[-1] == (0.0, 5e-4, False))
-
-    monkeypatch.setattr(module, "_gain", accuracy)
-    wanted = replace(wanted, method=REAL["h2gcn-1"].with_options(hidden_channels=7, epochs=2), grid=True, runs=1)
-    search(wanted, trials=3)  # and then it was killed
-    found = search(wanted, trials=100)
-    assert found.options == {"dropout": 0.0, "weight_decay": 5e-4, "relu": False}
-    assert sorted(seen) == sorted(product((0.0, 0.5), (1e-5, 5e-4), (False, True)))
-    assert search(wanted, trials=100) == found
-    assert len(seen) == 8
 
 
 def test_few_combinations_are_all_tried_and_each_once(wanted, monkeypatch) -> None:
@@ -94,14 +74,13 @@ def test_a_search_finds_something_and_goes_on_where_it_was(wanted) -> None:
     assert second.score >= first.score
 
 
-def test_the_start_candidates_and_the_defaults_are_tried_first(wanted) -> None:
+def test_the_start_and_the_defaults_are_tried_first(wanted) -> None:
     start = wanted.method.with_options(**START)
-    search(replace(wanted, method=start, candidates=[{"epsilon": 0.77}]), trials=3)
+    search(replace(wanted, method=start), trials=2)
     tried = [trial.options for trial in wanted.finished()]
     assert tried[0].items() >= START.items()
     defaults = METHODS["gcn-sl-cc"].options()
-    assert tried[1] == tried[0] | {"epsilon": 0.77}
-    assert tried[2] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
+    assert tried[1] == {name: defaults[name] for name in space_of("gcn-sl-cc")}
 
 
 def test_the_same_seed_makes_the_same_search(wanted, tmp_path) -> None:
@@ -162,9 +141,9 @@ def test_searches_with_other_data_splits_or_options_are_others(wanted, monkeypat
     ]
     names = [other.identity for other in others]
     assert len(set(names)) == len(others)
-    searched = replace(wanted, method=method.with_options(lr=0.123), candidates=[{"lr": 0.1}], data=DATA.clone())
+    searched = replace(wanted, method=method.with_options(lr=0.123), data=DATA.clone())
     assert searched.identity == names[0], "where it begins does not matter"
-    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    monkeypatch.setattr("gcnsl.runs.jobs.__version__", "9.9")
     assert replace(wanted).identity not in names
 
 

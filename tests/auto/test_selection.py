@@ -167,9 +167,7 @@ def test_a_journal_with_a_useless_fit_is_no_end(tmp_path) -> None:
 @pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
     """More of them than may fail in a row; each is killed when it has begun, or is idle."""
-    monkeypatch.setattr(selection, "_own_executor", lambda *_: executor)
     monkeypatch.setattr(processes, "MOST_FAILED", 2)
-    monkeypatch.setattr(TimedRace, "quick_job", lambda *_: None)
     problem, killed = small_problem(quality="fast"), []
 
     def kill(progress) -> None:
@@ -178,8 +176,8 @@ def test_killed_workers_cost_nothing_but_time(monkeypatch) -> None:
             started[0].process.kill()
             killed.append(started[0])
 
-    executor = processes.Processes(2)
-    selected = select(problem, FAST, problem.graph, minutes=5, on_progress=kill)
+    with processes.Processes(2) as executor:
+        selected = select(problem, FAST, problem.graph, minutes=5, executor=executor, on_progress=kill)
     assert len(killed) == 4
     assert selected.blend.history.stopped == "complete"
     verdicts = selected.leaderboard["verdict"]
@@ -212,21 +210,6 @@ def test_others_can_do_the_work_and_this_process_keeps_the_journal(tmp_path) -> 
     assert executor.most_under_way == 3
     assert executor.calls_sent == 1
     assert torch.equal(here.blend.logits(), there.blend.logits())
-
-
-def test_quick_ones_are_trained_while_the_workers_start(monkeypatch) -> None:
-    class Starting(FakeExecutor):
-        @property
-        def ready(self) -> int:
-            return self.slots if next(looks) > 2 else 0
-
-    looks, given = itertools.count(), []
-    here = Trainer.__call__
-    monkeypatch.setattr(Trainer, "__call__", lambda fitter, job: given.append(fitter) or here(fitter, job))
-    problem = small_problem(quality="fast")
-    select(problem, FAST, problem.graph, minutes=5, executor=Starting())
-    assert given.count(given[0]) == given.index(given[2]) == 2, "networks, and all later ones, are for copies"
-    assert len(given) == 4 * len(QUICK)
 
 
 @pytest.mark.parametrize("least", [0.0, 20.0])

@@ -12,6 +12,7 @@ from gcnsl.estimator import contributions as module
 from gcnsl.estimator.contributions import contributions, with_rows
 from gcnsl.estimator.explanation import explain
 from gcnsl.plain.neighbour_columns import FAR, NEAR, OWN, Source
+from gcnsl.sparse import adjacency_matrix, to_scipy
 from gcnsl.training import History
 
 from .cases import EDGES, X, Y
@@ -29,31 +30,41 @@ def fitted(method: str, x=X, **options):
 @pytest.mark.parametrize(
     ("method", "x"), [*((name, X) for name in NETWORKS), ("mlp", SPARSE_X), ("gcn-sl-plus", SPARSE_X)]
 )
-def test_those_of_networks_add_up_to_the_log_odds_above_their_mean_without_features(method, x) -> None:
+def test_those_of_networks_differ_between_nodes_as_the_log_odds_do(method, x) -> None:
     model = fitted(method, x)
-    read, *rest = model.prepared.inputs
-    known, logits = model.graph.y >= 0, model.logits()
-    dense = read if isinstance(read, torch.Tensor) else read.to_dense()
-    options = {"compared": read} if method.startswith("gcn-sl") else {}
-    with torch.no_grad():
-        without = model.model(dense[known].mean(dim=0).expand_as(dense), *rest, **options)
-    base = float((without[known, 0] - without[known, 2]).mean())
-    found = contributions(model, 4, one=0, other=2, steps=256)
-    spread = sum(map(abs, found.values()))
-    assert sum(found.values()) == pytest.approx(float(logits[4, 0] - logits[4, 2]) - base, abs=0.01 * max(0.1, spread))
+    logits, found = model.logits(), [contributions(model, node, one=0, other=2, steps=256) for node in (4, 5)]
+    log_odds = (logits[:, 0] - logits[:, 2])[[4, 5]]
+    spread = sum(abs(value) for each in found for value in each.values())
+    one, two = (sum(each.values()) for each in found)
+    assert one - two == pytest.approx(float(log_odds[0] - log_odds[1]), abs=0.01 * max(0.1, spread))
+
+
+@pytest.mark.parametrize("method", ["gcn", "sage", "h2gcn-2", "gcn-sl-plus"])
+def test_neighbours_of_another_kind_are_no_reason_if_all_nodes_have_them(method) -> None:
+    """Customers have a column, and all shops that they link to are of the same size."""
+    generator = np.random.default_rng(1)
+    x = np.zeros((N + HUBS, 2), dtype=np.float32)
+    x[:N, 0], x[N:, 1], y = generator.normal(size=N), 20, np.repeat([0, 1, -1], [N // 2, N // 2, HUBS])
+    edges = random_edges(generator, N, HUBS, 2)
+    model = NodeClassifier(method, device="cpu", epochs=1).fit(x, y, edge_index=edges).fitted_
+    found = [contributions(model, node, one=1, other=0) for node in range(20)]
+    of_size = np.mean([[each.get(Source(text, 1), 0.0) for text in (NEAR, FAR)] for each in found], axis=0)
+    assert np.abs(of_size).max() < 0.05
 
 
 @pytest.mark.parametrize("x", [X, SPARSE_X])
 def test_in_a_large_graph_the_nearest_nodes_change(x, monkeypatch) -> None:
     monkeypatch.setattr(module, "LARGEST", 9 * X.shape[1])
     model = fitted("gcn", x)
-    (read, adjacency), rows = model.prepared.inputs, module._nearest(model.graph, 4, 9)[0]
+    read, adjacency = model.prepared.inputs
+    links = adjacency_matrix(model.graph.edge_index, len(Y), self_loops=False)
+    means, kinds = module._typical(to_scipy(read), links, Y >= 0)
+    kinds[4], rows = 0, module._nearest(links, 4, 9)[0]
     assert len(rows) == 9
-    dense = read if isinstance(read, torch.Tensor) else read.to_dense()
-    mean = dense[model.graph.y >= 0].mean(dim=0)
+    typical = torch.from_numpy(means.astype(np.float32)[kinds[rows]])
     found = contributions(model, 4, one=0, other=2, steps=128)
     with torch.no_grad():
-        after, before = model.logits()[4], model.model(with_rows(read, rows, mean.expand(9, -1)), adjacency)[4]
+        after, before = model.logits()[4], model.model(with_rows(read, rows, typical), adjacency)[4]
     assert sum(found.values()) == pytest.approx(float((after - before)[0] - (after - before)[2]), abs=1e-2)
     assert {source.text for source in found} <= {OWN, NEAR, FAR}
 

@@ -20,8 +20,8 @@ from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, same_weights
 
 SMALL = {"epochs": 8, "patience": 8}
 NARROW = {
-    name: SMALL | {width: 6 for width in ("hidden_channels", "power_channels") if width in METHODS[name].options()}
-    for name in METHODS
+    name: SMALL | {"hidden_channels": 6} if "hidden_channels" in method.options() else SMALL
+    for name, method in METHODS.items()
 }
 NARROW["boosted-trees"] |= {"leaf_nodes": 2}
 LABELS = np.where(HIDDEN, None, NAMES[TRUTH])

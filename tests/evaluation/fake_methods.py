@@ -18,7 +18,6 @@ class FakeConfig(ModelConfig):
 
     num_layers: int = option(2, "Not used.")
     hidden_channels: int = option(8, "Not used.", search=OneOf(8, 16))
-    power_channels: int = option(8, "Not used.")
     conv_dropout: float = option(0.5, "Not used.")
     dropout: float = option(0.5, "Not used.", search=Steps(0.0, 0.8, 0.1))
     relu: bool = option(True, "Not used.", search=OneOf(True, False))

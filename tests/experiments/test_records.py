@@ -17,6 +17,9 @@ def test_runs_of_earlier_versions_are_those_of_today() -> None:
     (read,) = results_of({name: value for name, value in record.items() if name not in ("directed", "metric")})
     assert dict(read.spec.options) == METHODS["gcn-sl-cc"].options() | {"lr": 0.01, "standardize": "auto"}
     assert (read.spec.directed, read.spec.metric) == (False, "accuracy")
+    (mixhop,) = results_of(record | {"method": "mixhop", "options": {"power_channels": 21}})
+    assert dict(mixhop.spec.options)["hidden_channels"] == 21
+    assert "power_channels" not in dict(mixhop.spec.options)
     (features,) = results_of(record | {"method": "sc", "task": "features"})
     assert features.spec.options == (("lr", 0.01),)
 

@@ -142,13 +142,6 @@ def test_values_that_float32_cannot_hold_stay_apart(values) -> None:
     assert back[1] == 0, "the mark of a missing value has no unit"
 
 
-def test_the_state_of_version_0_2_has_no_units() -> None:
-    encoder = ColumnEncoder.fit(column_of([1.0, 2.0, None]))
-    plain, tensors = encoder.state()
-    old = ColumnEncoder.from_state(plain, {name: tensors[name] for name in ("medians", "gaps")})
-    assert old.transform(column_of([3.0, None])).equal(encoder.transform(column_of([3.0, None])))
-
-
 def test_a_graph_is_encoded_for_other_training_rows() -> None:
     columns = column_of(["a", "a", "a", "b", "b", "b"])
     data = from_arrays(np.empty((6, 0)), [[0], [1]])

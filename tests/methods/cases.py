@@ -13,14 +13,13 @@ from gcnsl.training import TrainingSettings
 from tests.nn.cases import drawn
 
 CPU = torch.device("cpu")
-WIDTHS = ("hidden_channels", "power_channels")
 SMALL = {
     "gcn-sl-cc": {"n_components": 3, "epsilon": 0.3},
     "gcn-sl-av": {"n_components": 3, "epsilon": 0.3},
     "gcn-sl-plus": {"similarity_channels": 3},
 }
 SMALL |= {"boosted-trees": {"leaf_nodes": 2, "trees": 30}}
-NOT_FOR_ALL = {"dropout", "standardize"}
+NOT_FOR_ALL = {"dropout", "standardize", "hidden_channels"}
 """Options that are left out for methods without them."""
 NETWORKS = [name for name, method in METHODS.items() if isinstance(method.training, TrainingSettings)]
 """Methods that are trained by gradient descent; the others are fitted in stages."""
@@ -47,7 +46,7 @@ EVERY = [(name, {}) for name in METHODS] + VARIANTS
 
 def method(name: str, options: dict, *, width: int = 4) -> Method:
     known = METHODS[name].options()
-    wanted = {option: width for option in WIDTHS if option in known} | SMALL.get(name, {}) | options
+    wanted = {"hidden_channels": width} | SMALL.get(name, {}) | options
     missing = NOT_FOR_ALL - known.keys()
     return METHODS[name].with_options(**{key: value for key, value in wanted.items() if key not in missing})
 

@@ -56,6 +56,10 @@ def test_what_can_not_be_is_refused(options, message) -> None:
         METHODS["gcn-sl-cc"].with_options(**options)
 
 
+def test_options_of_version_0_2_0_are_known_by_their_former_names() -> None:
+    assert METHODS["mixhop"].with_options(power_channels=5) == METHODS["mixhop"].with_options(hidden_channels=5)
+
+
 def test_rules_between_options_are_kept_before_anything_is_prepared() -> None:
     with pytest.raises(InputError, match=r"kernel_size\(4\) must be odd"):
         METHODS["nlgnn"].with_options(kernel_size=4)
@@ -69,23 +73,16 @@ def in_space(name: str, options) -> dict:
     return {option: space_of(name)[option](fixed, option) for option in options}
 
 
-def test_spaces_hold_the_paper_s_and_the_published_values_defaults_grids_and_starts() -> None:
+def test_spaces_hold_the_paper_s_and_the_published_values_defaults_and_starts() -> None:
     tried = [("gcn-sl-cc", paper.hyperparameters(dataset)) for dataset in paper.DATASETS]
     tried += [(name, parts["options"]) for path in PUBLISHED for name, parts in read_settings(path).items()]
     for name, method in METHODS.items():
-        grid, starts = ({option: value} for option, values in method.grid.items() for value in values), starts_of(name)
-        tried += [(name, values) for values in (method.options(), *grid, *starts)]
-        for start in starts:
+        tried += [(name, values) for values in (method.options(), *starts_of(name))]
+        for start in starts_of(name):
             method.with_options(**start)
     for name, options in tried:
         known = {option: value for option, value in options.items() if option in space_of(name)}
         assert in_space(name, known) == known
-
-
-def test_a_method_without_a_grid_says_which_have_one() -> None:
-    with pytest.raises(InputError, match=r"method\('mlp'\) has no grid in its literature: .*h2gcn-1"):
-        space_of("mlp", grid=True)
-    assert space_of("h2gcn-1", grid=True).keys() == {"dropout", "weight_decay", "relu"}
 
 
 def test_combinations_are_counted_where_values_can_be_listed() -> None:
@@ -95,4 +92,3 @@ def test_combinations_are_counted_where_values_can_be_listed() -> None:
     assert Steps(0.0, 0.3, 0.1).values == (0.0, 0.1, 0.2, 0.3)
     assert combinations({}) == 1
     assert combinations(listed | {"c": Log(0.1, 1.0)}) == math.inf
-    assert combinations(space_of("h2gcn-1", grid=True)) == 8

@@ -12,7 +12,6 @@ import torch
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from gcnsl import NodeClassifier
 from gcnsl.errors import InputError
 from gcnsl.graph import from_arrays
 from gcnsl.plain import boosted_trees
@@ -177,18 +176,6 @@ def test_trees_are_saved_as_text() -> None:
     assert bytes(state["_extra_state"].numpy()).decode().startswith("tree\nversion=")
     again.load_state_dict(state)
     assert again(*inputs).equal(model(*inputs))
-
-
-def test_trees_of_version_0_2_0_are_refused_with_a_remedy(monkeypatch, tmp_path) -> None:
-    data = graph()
-    classifier = NodeClassifier("boosted-trees", trees=10).fit_graph(data)
-    state = classifier.fitted_.model.state_dict()
-    del state["_extra_state"]
-    old = state | {"walk.used": torch.tensor(30), "outputs": torch.tensor(3)}
-    monkeypatch.setattr(classifier.fitted_.model, "state_dict", lambda: old)
-    classifier.save(tmp_path / "model")
-    with pytest.raises(InputError, match=r"form of version 0\.2\.0.*: train and save it again$"):
-        NodeClassifier.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -18,9 +18,8 @@ from torch_geometric.data import Data
 from gcnsl.auto.auto_settings import AutoSettings
 from gcnsl.checks import UNLABELLED
 from gcnsl.graph.edges import edge_parts
-from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
-from gcnsl.runs.jobs import Job
+from gcnsl.runs.jobs import Job, identity
 from gcnsl.sparse import pairs_in_two_steps
 from gcnsl.training.metrics import choose_metric
 

@@ -2,8 +2,9 @@
 
 Caruana's selection (Caruana et al., 2004): beginning with the best model, the one that helps most is added again and
 again, with replacement; a weight is how often a model was added. To guard against over-fitting few nodes, this is done
-on ten halves of the nodes, with the same share of each class, and the weights are averaged. If the ensembles of the
-halves are no better than their best models on the other halves, the best model stands alone.
+on ten halves of the nodes, with the same share of each class, and the weights are averaged. Each half's best model is
+compared on the other half with the mean of the ensembles that were chosen without these nodes: if the ensembles are no
+better, the best model stands alone.
 """
 
 from __future__ import annotations
@@ -76,24 +77,28 @@ def weigh_models(probabilities: Floats, y: Ints, metric: str, *, seed: int) -> W
     judged_by = leading(metric, nodes)
     # metrics that look at the probabilities take long to compute, and follow the log loss
     guide = judged_by if judged_by in COUNTING and nodes // 2 >= FEW else "log-loss"
-    total, unseen, bags, gains = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
+    total, unseen, bags, singles = np.zeros(models), np.zeros((nodes, models)), np.zeros((nodes, 1)), []
     for bag, others in _halves(y, generator):
         some = np.ascontiguousarray(probabilities[:, bag].transpose(2, 0, 1))
-        weights, best = _greedy(some, y[bag], guide), _best(some, y[bag], guide)
-        together, single = np.tensordot(weights, probabilities[:, others], 1), probabilities[best, others]
-        gains.append([_gain(each, together, single, y[others]) for each in (judged_by, "log-loss")])
+        weights = _greedy(some, y[bag], guide)
+        singles.append((_best(some, y[bag], guide), others))
         total += weights
         is_unseen = np.ones((nodes, 1), dtype=bool)
         is_unseen[bag] = False
         unseen += is_unseen * weights
         bags += is_unseen
+    held_out: Floats = np.einsum("vm,mvc->vc", unseen / bags, probabilities)
+    gains = [
+        [_gain(each, held_out[others], probabilities[best, others], y[others]) for each in (judged_by, "log-loss")]
+        for best, others in singles
+    ]
     by_metric, by_log_loss = np.array(gains).T  # on nodes that are all of one class, some metrics are not defined
     if (float(np.nansum(by_metric)), by_log_loss.mean()) <= (0, 0):
         return alone
     kept: Floats = np.where(total < LEAST_WEIGHT * total.sum(), 0.0, total)
     if np.count_nonzero(kept) == 1:
         return Weighted(np.sign(kept), probabilities[kept.argmax()])
-    return Weighted(kept / kept.sum(), np.einsum("vm,mvc->vc", unseen / bags, probabilities))
+    return Weighted(kept / kept.sum(), held_out)
 
 
 def _halves(y: Ints, generator: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
@@ -222,12 +227,12 @@ class Member:
 class OutOfFold(NamedTuple):
     """Labelled nodes (v), and what models that have not learned from them predict together (v × C).
 
-    ``fold`` says which of a member's models has not learned from each of them (v); empty in files of version 0.2.
+    ``fold`` says which of a member's models has not learned from each of them (v).
     """
 
     nodes: Tensor
     probabilities: Tensor
-    fold: Tensor = torch.empty(0, dtype=torch.int64)
+    fold: Tensor
 
 
 @dataclass(frozen=True)

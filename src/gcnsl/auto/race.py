@@ -40,9 +40,8 @@ MOST_SHARE = 0.6
 GRACE, LEAST_LIMIT = 2.0, 0.2
 """A fit without epochs may exceed its share by this factor, or take this share of the time left, before it is given up.
 Others end by themselves, with a whole epoch."""
-QUICK, WORTHWHILE = 0.2, 0.5
-"""Shares of the time left: a candidate is quick if it should need no more than the first, and skipped if more than the
-second."""
+WORTHWHILE = 0.5
+"""A candidate that should need more than this share of the time left is skipped."""
 FOR_THE_END, LARGEST_END = 0.04, 0.3
 """Shares of the time that are kept for the end, at least and at most."""
 LEAST_POOL, LARGEST_POOL = 3, 15
@@ -124,10 +123,6 @@ class Race(ABC):
     def count(self, job: Any, result: Any, elapsed: float) -> None:
         """Take what came of a job, which may be a failure."""
 
-    def quick_job(self, elapsed: float) -> Any:
-        """A job that this process does itself as long as no worker has started; ``None`` for none."""
-        return None
-
     def run(
         self,
         executor: Executor,
@@ -141,12 +136,7 @@ class Race(ABC):
         with these and the jobs under way.
         """
         with Crew(executor, trainer) as crew:
-            while (elapsed := clock()) < self.seconds or not self.ranking():
-                if not executor.ready and (job := self.quick_job(elapsed)) is not None:
-                    on_news(elapsed, [job])
-                    result = trainer(job)
-                    self.count(job, result, clock())
-                    continue
+            while clock() < self.seconds or not self.ranking():
                 while crew.has_room and (job := self.next_job(clock())) is not None:
                     # One model is waited for, however long it takes, and it is no use to give one up that goes on.
                     waits = not executor.gives_up_at_once or not (self.ranking() or crew.running)
@@ -227,15 +217,6 @@ class TimedRace(Race):
         """What to begin now, after so many seconds; ``None`` if nothing is left that fits into the time."""
         chosen = self._next(elapsed)
         return None if chosen is None else self._job(chosen, elapsed)
-
-    def quick_job(self, elapsed: float) -> FoldJob | None:
-        """A new candidate that should take so little time that it need not be given up; ``None`` if there is none.
-
-        It is no network: their learning curves may promise much for a long time.
-        """
-        most = QUICK * (self.seconds - elapsed)
-        quick = [c for c in self._untried() if not _by_epochs(c) and self._least_seconds(c.candidate) <= most]
-        return self._job(quick[0], elapsed) if quick and elapsed < PORTFOLIO_UNTIL * self.seconds else None
 
     def count(self, job: FoldJob, result: tuple[Fit, SavedModel] | Failed | WorkerLost, elapsed: float) -> None:
         """Keep a model, or give its contender up: what happens to one of them does not end the race."""

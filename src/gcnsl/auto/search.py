@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean
@@ -23,16 +23,15 @@ from torch_geometric.data import Data
 
 from gcnsl.auto.proposals import new_study, suggested
 from gcnsl.auto.race import Contender, Race
-from gcnsl.checks import UNLABELLED, check_choice, check_flag, check_number, check_seed, check_whole
+from gcnsl.checks import UNLABELLED, check_choice, check_number, check_seed, check_whole
 from gcnsl.errors import InputError, TrainingDiverged
 from gcnsl.graph import split_count, split_masks
-from gcnsl.identity import identity
 from gcnsl.methods import Method, find_method
 from gcnsl.methods.registry import combinations, space_of, starts_of
 from gcnsl.nn.config import Folder
 from gcnsl.options import Search as SearchRange
 from gcnsl.runs.executor import HERE, Executor, WorkerLost
-from gcnsl.runs.jobs import Failed, Finished, Job, Trainer
+from gcnsl.runs.jobs import Failed, Finished, Job, Trainer, identity
 from gcnsl.runs.results import Record, append_records, read_records
 from gcnsl.training import METRICS, choose_device
 
@@ -57,10 +56,6 @@ class Search:
     device: str = "auto"
     storage: str | os.PathLike[str] = "search.jsonl"
     """The file of trials, in which searches for other things may be, too."""
-    candidates: Sequence[Mapping[str, Any]] = ()
-    """Further options to try before others, by name."""
-    grid: bool = False
-    """Whether to try all combinations of the few values in the method's literature, and no others."""
     fixed: Collection[str] = ()
     """Options that are not searched for."""
     root: Folder = None
@@ -68,24 +63,21 @@ class Search:
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
         check_seed(self.seed)
-        check_flag("grid", self.grid)
         check_choice("metric", self.metric, METRICS)
         split_masks(self.data, 0)
-        space_of(self.method.name, grid=self.grid)
         choose_device(self.device)
 
     @cached_property
     def space(self) -> dict[str, SearchRange]:
         """What is searched for."""
-        whole = space_of(self.method.name, grid=self.grid)
         fixed = self.fixed if self.metric == "accuracy" else {*self.fixed, "monitor"}  # it is the metric then
-        return {name: suggest for name, suggest in whole.items() if name not in fixed}
+        return {name: suggest for name, suggest in space_of(self.method.name).items() if name not in fixed}
 
     @property
     def combinations(self) -> float:
         """How many different trials there can be; infinite if the space is not searched exhaustively."""
         count = combinations(self.space)
-        return count if self.grid or count <= _FEW else math.inf
+        return count if count <= _FEW else math.inf
 
     @property
     def first(self) -> list[dict[str, Any]]:
@@ -96,7 +88,6 @@ class Search:
         starts = ({name: start[name] for name in start if name in self.space} for start in starts_of(self.method.name))
         methods = (
             self.method,
-            *(self.method.with_options(**options) for options in self.candidates),
             find_method(self.method.name),
             *(self.method.with_options(**start) for start in starts),
         )
@@ -126,7 +117,6 @@ class Search:
             method=self.method.name,
             options=constant,
             searched=sorted(self.space),
-            grid=self.grid,
             metric=self.metric,
             runs=self.runs,
             seed=self.seed,

@@ -28,7 +28,6 @@ from gcnsl.execution import Interruption
 from gcnsl.methods import Fitted
 from gcnsl.runs.executor import HERE, Executor
 from gcnsl.runs.jobs import reason
-from gcnsl.runs.processes import Processes
 from gcnsl.training import History, choose_device
 from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
 
@@ -102,7 +101,7 @@ def select(
     *,
     minutes: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    executor: Executor | None = None,
+    executor: Executor = HERE,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Selected:
     """Find the best ensemble within a time budget.
@@ -113,7 +112,7 @@ def select(
         graph: The problem's graph with all that predictions need, such as node ids.
         minutes: Time budget; ``None`` for that of the quality. One model is always made.
         checkpoint: Folder for finished models, from which the same selection goes on. ``None`` for none.
-        executor: Who trains the models; ``None`` for processes of this machine.
+        executor: Who trains the models; this process has others do it, if there is time to start them.
         on_progress: Called now and then.
 
     Raises:
@@ -125,7 +124,8 @@ def select(
     began = monotonic() - max((fit.elapsed for fit in fits), default=0.0)
     with ExitStack() as opened:
         interruption = opened.enter_context(Interruption())
-        executor = executor or opened.enter_context(_own_executor(problem, settings, seconds))
+        if seconds >= STARTING_PAYS:
+            executor = opened.enter_context(executor.with_processes(_processes(problem, settings)))
         how: dict[str, Any] = {"trials": settings.effort.trials, "seconds": seconds, "processes": executor.slots}
         race = TimedRace(problem, portfolio(problem.graph), **how, fits=fits, journal=journal)
 
@@ -153,12 +153,10 @@ def select(
             raise Interrupted(f"interrupted {when}", so_far) from None
 
 
-def _own_executor(problem: Problem, settings: AutoSettings, seconds: float) -> Executor:
+def _processes(problem: Problem, settings: AutoSettings) -> int:
     """One process on each core, or one in all for a GPU."""
-    if seconds < STARTING_PAYS:
-        return HERE
     on_cpu = choose_device(problem.device).type == "cpu"
-    return Processes(settings.processes or (cpu_count() if on_cpu else 1))
+    return settings.processes or (cpu_count() if on_cpu else 1)
 
 
 def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:

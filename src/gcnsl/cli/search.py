@@ -26,9 +26,6 @@ def search(
     method: shared.MethodOption = "gcn-sl-cc",
     trials: Annotated[int, typer.Option(min=1, help="Try so many settings; those of earlier calls count.")] = 100,
     minutes: Annotated[float | None, typer.Option(help="Start no new trial after so many minutes.")] = None,
-    grid: Annotated[
-        bool, typer.Option("--grid", help="Try all combinations of the few values in the method's literature.")
-    ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Judge each trial by so many splits.")] = 5,
     split: shared.SplitOption = "random",
     metric: shared.MetricOption = None,
@@ -58,8 +55,8 @@ def search(
     """Search for hyper-parameters on the validation nodes; test nodes are not looked at.
 
     Trials are judged by the mean of --metric over all runs. The search begins with the settings that are known for the
-    graph and with those in the output file, and gives up early on trials that fall behind. If it is interrupted or
-    killed, the same command continues where it was.
+    graph, and gives up early on trials that fall behind. If it is interrupted or killed, the same command continues
+    where it was.
 
     Example: [bold]gcnsl search texas --trials 100 --jobs 2[/]
 
@@ -69,14 +66,12 @@ def search(
     with busy("Reading the graph", quiet=quiet):
         from gcnsl.datasets.benchmarks import GEOM_GCN_RUNS
         from gcnsl.methods import resolve
-        from gcnsl.methods.registry import space_of
-        from gcnsl.methods.resolver import settings_like, write_settings
+        from gcnsl.methods.resolver import write_settings
         from gcnsl.training import METRICS
         from gcnsl.version import __version__
 
         weighted = with_class_weight({}, class_weight)
         base = resolve(method, benchmark=source.benchmark, options=weighted, metric=metric)
-        space_of(base.name, grid=grid)  # not every method has a grid
         from gcnsl.auto.search import Search
         from gcnsl.auto.search import search as run_search
 
@@ -92,8 +87,6 @@ def search(
             seed=seed,
             device=device,
             storage=study,
-            candidates=settings_like(base.name, target),
-            grid=grid,
             root=root,
         )
     remark(data, [base])

@@ -136,8 +136,7 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Let the workers of a Dask scheduler do the work, tcp://10.0.0.1:8786, or local:4 for four workers here. "
-        "It needs gcnsl\\[cluster].",
+        help="Let the workers of a Dask scheduler do the work, such as tcp://10.0.0.1:8786. It needs gcnsl\\[cluster].",
         show_default=False,
     ),
 ]

@@ -1,7 +1,6 @@
 """``gcnsl train``: the best model for a graph, or one method."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -159,7 +158,7 @@ def train(
     )
     doing, unit = ("Searching", "model") if is_auto else ("Training", "epoch")
     with (
-        nullcontext() if cluster is None else workers(cluster, quiet=quiet) as executor,
+        workers(cluster, quiet=quiet) as executor,
         kept_if_interrupted(classifier, output, quiet=quiet),
         progress(doing, unit=unit, quiet=quiet) as bar,
     ):

@@ -137,7 +137,7 @@ NAMES = (*BENCHMARKS, "debian")
 
 SPLITS = ("random", "geom-gcn", "public", "stored")
 GRAPH_FILES = (".npz", ".pt", ".pt.zip")
-"""The endings of graphs in one file, see :mod:`gcnsl.datasets.graph_files`."""
+"""The endings of graphs in one file, see :mod:`gcnsl.datasets.loading`."""
 
 _BY_NAME = "synthetic-h"
 NAMED_SEED = 42

@@ -46,7 +46,7 @@ def fit_best(
     *,
     minutes: float | None,
     seed: int,
-    executor: Executor | None,
+    executor: Executor,
     on_epoch: Callable[[Any], None] | None,
 ) -> None:
     """Fit a classifier: find the best model for a checked graph, see :func:`gcnsl.auto.select`.

@@ -2,8 +2,8 @@ r"""What adds to a prediction, in log-odds of one class against another: columns
 
 Trees have TreeSHAP, as LightGBM computes it; a linear model and the votes of labels are split exactly; an ensemble's
 contributions are the weighted sum of its members'. For networks they are integrated gradients of f, the log-odds of the
-node. With the features X as the model reads them and B, whose rows all are the mean of the training nodes, the feature
-j of node k is given
+node. With the features X as the model reads them and those of typical nodes, B (:func:`_typical`), the feature j of
+node k is given
 
 .. math::
     a_{kj} = (X_{kj} - B_{kj}) \int_0^1 \frac{\partial f}{\partial X_{kj}}(B + \alpha (X - B)) \, d\alpha, \qquad
@@ -27,8 +27,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -139,17 +141,21 @@ def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps
     (n, d), known = x.shape, _known(prepared.graph)
     learns = getattr(model, "learns_graph", False) and hasattr(model, "comparisons")
     fixed: dict[str, Any] = {"compared": x} if learns else {}
-    mean = torch.from_numpy(np.asarray(to_scipy(x)[known.numpy()].mean(axis=0)).ravel()).to(x.device, x.dtype)
+    links = adjacency_matrix(prepared.graph.edge_index, n, self_loops=False)
+    means, kinds = _typical(to_scipy(x), links, known.numpy())
+    kinds[node] = 0
+    typical, kind = torch.from_numpy(means).to(x.device, x.dtype), torch.from_numpy(kinds)
 
     def log_odds(features: Matrix, *others: Matrix) -> Tensor:
         logits: Tensor = model(features, *others, **fixed)
         return logits[:, one] - logits[:, other]
 
-    rows, near = _nearest(prepared.graph, node, max(1, LARGEST // max(1, d)))
-    own = x[rows] if isinstance(x, Tensor) else torch.from_numpy(to_scipy(x)[rows.numpy()].toarray()).to(mean)
-    change, total = own - mean, torch.zeros_like(own)
+    rows, near = _nearest(links, node, max(1, LARGEST // max(1, d)))
+    own = x[rows] if isinstance(x, Tensor) else torch.from_numpy(to_scipy(x)[rows.numpy()].toarray()).to(typical)
+    base = typical[kind[rows]]
+    change, total = own - base, torch.zeros_like(own)
     for alpha in (torch.arange(steps, dtype=torch.float64) + 0.5) / steps:
-        leaf = (mean + float(alpha) * change).requires_grad_()
+        leaf = (base + float(alpha) * change).requires_grad_()
         with torch.enable_grad():
             value = log_odds(with_rows(x, rows, leaf), *rest)[node]
             if value.requires_grad:  # the model reads the features
@@ -158,14 +164,13 @@ def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps
     by_distance = shares[0], shares[1 : 1 + near].sum(axis=0), shares[1 + near :].sum(axis=0)
     found = summed([source for text in (OWN, NEAR, FAR) for source in sources_of(text, d)], np.concatenate(by_distance))
     if n * d <= LARGEST:
-        without = mean.expand(n, d)
-        links = rest
+        without, others = typical[kind], rest
         if isinstance(prepared.precomputed, SpectralColumns):
             alike = log_odds(without, *rest)
-            links = [*rest[:-1], rest[-1][known.to(mean.device)].mean(dim=0).expand(n, -1)]  # type: ignore[index]
-        flat = log_odds(without, *links)
+            others = [*rest[:-1], rest[-1][known.to(typical.device)].mean(dim=0).expand(n, -1)]  # type: ignore[index]
+        flat = log_odds(without, *others)
         found[Source(LINKS)] = _above_mean(flat, node, known)
-        if links is not rest:
+        if others is not rest:
             found[Source(ALIKE)] = _above_mean(alike, node, known) - found[Source(LINKS)]
     return found
 
@@ -181,11 +186,28 @@ def _known(graph: Data) -> Tensor:
     return known
 
 
-def _nearest(graph: Data, node: int, most: int) -> tuple[Tensor, int]:
+def _typical(x: Any, links: sp.csr_array, known: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Mean features of three kinds of nodes (3 × d), and the kind of each node (n).
+
+    Training nodes are of kind 0. Others may be quite different, shops among customers; those that it takes an odd
+    number of steps to reach from training nodes are of kind 1, the other ones of kind 2. Their means are weighted by
+    how often one step, or two, from a training node lead to them, so that neighbours that all nodes have say nothing.
+    """
+    distance = dijkstra(links, indices=known.nonzero()[0], unweighted=True, min_only=True)
+    steps = np.where(np.isinf(distance), 0, distance).astype(np.int64)
+    kinds = np.where(steps % 2, 1, np.minimum(steps, 2))
+    weight, means = known / known.sum(), list[NDArray[Any]]()
+    for kind in range(3):
+        own = weight * (kinds == kind)
+        means.append(own / own.sum() @ x if own.any() else means[0])
+        weight = weight / np.maximum(np.diff(links.indptr), 1) @ links
+    return np.stack(means), kinds
+
+
+def _nearest(links: sp.csr_array, node: int, most: int) -> tuple[Tensor, int]:
     """At most so many nodes, with the node first and then its neighbours; and how many of them are neighbours."""
-    links = adjacency_matrix(graph.edge_index, graph.num_nodes, self_loops=False)
-    near = links[[node]].indices
-    further = np.unique(links[near].indices) if graph.num_nodes > most else np.arange(graph.num_nodes)
+    near, n = links[[node]].indices, links.shape[0]
+    further = np.unique(links[near].indices) if n > most else np.arange(n)
     further = np.setdiff1d(further, [node, *near])
     rows = np.concatenate([[node], near, further]).astype(np.int64)[:most]
     return torch.from_numpy(rows), min(len(near), most - 1)

@@ -50,11 +50,6 @@ def nodes_in_words(nodes: int, kind: str) -> str:
     return f"{nodes:,} {out_of_fold if kind == 'out-of-fold' else f'{kind} nodes'}"
 
 
-def is_held_out(classifier: Deciding) -> bool:
-    """Whether there are such nodes; an ensemble that an older version has saved does not know them."""
-    return bool(classifier.val_mask_.any()) or getattr(classifier.fitted_, "out_of_fold", None) is not None
-
-
 def held_out(classifier: Deciding, everywhere: Floats | None = None) -> HeldOut:
     """The held-out nodes; ``everywhere`` is what ``classifier.predict_proba()`` returns (n × C), if it is at hand."""
     judged = classifier.fitted_.out_of_fold if isinstance(classifier.fitted_, Blend) else None
@@ -186,8 +181,6 @@ class Deciding:
     def _prepare_decisions(self, data: Data) -> None:
         """Choose what a fitted classifier decides by, and keep which nodes of its graph had a label held back."""
         self.test_mask_ = (data.y != UNLABELLED).cpu().numpy() & (self.y_ == UNLABELLED)
-        if not is_held_out(self):
-            return
         if not isinstance(self.fitted_, Blend):
             logits, nodes = self.fitted_.logits(), np.flatnonzero(self.val_mask_)
             self.temperature_ = chosen_temperature(logits.softmax(dim=1).numpy()[nodes], self.y_[nodes])

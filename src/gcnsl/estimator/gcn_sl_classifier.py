@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 from textwrap import indent
-from typing import Any
+from typing import Any, get_type_hints
 
 from gcnsl.errors import InputError
 from gcnsl.estimator.node_classifier import NodeClassifier
 from gcnsl.methods import METHODS
 from gcnsl.nn.config import GCNSLConfig
 from gcnsl.options import described_lines
+from gcnsl.training import TrainingSettings
 
 _BY_MERGE = {"concat": "gcn-sl-cc", "average": "gcn-sl-av"}
 _OPTIONS = METHODS["gcn-sl-cc"].options()
-_SIGNATURE = inspect.Signature(
-    [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, default in _OPTIONS.items()]
-    + [each for name, each in inspect.signature(NodeClassifier).parameters.items() if name not in ("method", "options")]
-)
+_KINDS = get_type_hints(GCNSLConfig) | get_type_hints(TrainingSettings)
+_PARAMETERS = {
+    name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_KINDS[name])
+    for name, default in _OPTIONS.items()
+} | dict(inspect.signature(NodeClassifier, eval_str=True).parameters)
+_SIGNATURE = inspect.Signature([each for name, each in _PARAMETERS.items() if name not in ("method", "options")])
 """The options as they are declared, and what every method has."""
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -14,13 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from gcnsl.checks import as_array
 from gcnsl.errors import InputError
 from gcnsl.graph import ColumnEncoder, from_arrays, from_tables
 from gcnsl.graph.checked_graph import Graph
 from gcnsl.graph.column_encoder import with_encoder
 from gcnsl.graph.columns import is_of_edges
-from gcnsl.graph.edges import check_edges
+from gcnsl.graph.edges import check_edges, check_weights
 from gcnsl.graph.labels import check_labels
 from gcnsl.sparse import to_scipy
 
@@ -62,7 +61,7 @@ def given_graph(
         if weight is not None:
             edge_index["weight"] = weight
     if edge_weight is not None:
-        edge_index = edge_index.assign(weight=as_array(edge_weight, "edge_weight"))
+        edge_index = edge_index.assign(weight=check_weights(edge_weight, len(edge_index)))
     nodes = X.set_axis(X.columns.map(str), axis=1)
     nodes = pd.concat([pd.Series(ids, nodes.index, name=ID), nodes], axis=1)
     nodes[LABEL] = pd.Series([None] * n, nodes.index, dtype=object)

@@ -41,11 +41,11 @@ from gcnsl.graph import (
 )
 from gcnsl.graph.labels import class_array
 from gcnsl.graph.masks import check_masks
-from gcnsl.identity import graph_digest
 from gcnsl.methods import METHODS, Fitted, Method, find_method, fit, prepare
 from gcnsl.nn.config import Folder
 from gcnsl.options import described_lines
-from gcnsl.runs.executor import Executor
+from gcnsl.runs.executor import HERE, Executor
+from gcnsl.runs.jobs import graph_digest
 from gcnsl.training import Checkpoint, StageSettings, TrainingSettings, choose_device, measure
 from gcnsl.training.decisions import check_rule
 from gcnsl.version import __version__
@@ -235,7 +235,7 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
         run: int = 0,
         all_labels: bool = False,
         root: Folder = None,
-        executor: Executor | None = None,
+        executor: Executor = HERE,
     ) -> Self:
         """Train on a graph: any PyG ``Data``, or one that :mod:`gcnsl.graph` or ``gcnsl.load`` has made.
 
@@ -248,8 +248,8 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
             run: Which of the splits.
             all_labels: Whether to learn from every label that is not for validation, those of test nodes included.
             root: A folder with dataset files, searched first; only Geom-GCN's published neighbourhoods need any.
-            executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.runs.cluster.Cluster`;
-                ``None`` for processes of this machine.
+            executor: With ``"auto"``, who trains the models, such as a :class:`gcnsl.runs.cluster.Cluster`; by default
+                processes of this machine.
         """
         splits, seed = split_count(data), _seed(self.random_state)
         masks = split_masks(data, run, need=("train",) if splits else ())

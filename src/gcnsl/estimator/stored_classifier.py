@@ -66,7 +66,6 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     chosen = choose_device(device)
     config, tensors = load_folder(path)
     try:
-        config, tensors = _of_0_2_0(config, tensors)
         graph, stored = _graph(config, tensors), SavedModel(config, tensors)
         is_blend = config["method"] == AUTO
         fitted = restored_blend(stored, graph, chosen) if is_blend else restored_models([stored], graph, chosen)[0]
@@ -88,17 +87,6 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
     classifier.set_params(**parameters, random_state=config["seed"], device=device)
 
 
-def _of_0_2_0(config: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """With what version 0.2.0 has not saved. Its ensembles may have learned from all labels."""
-    absent = torch.zeros_like(tensors["train_mask"])
-    if "leaderboard" in config and "chosen_by" not in config:
-        tensors = tensors | {"train_mask": tensors["train_mask"] | tensors["val_mask"], "val_mask": absent}
-    parameters = {"threshold": None} | config["parameters"]
-    absent_facts = dict.fromkeys(("threshold", "name_column", "weight_column", "unknown"))
-    config = absent_facts | {"temperature": 1.0} | config | {"parameters": parameters}
-    return config, {"test_mask": absent} | tensors
-
-
 def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
     """The training graph. Since the checksum has matched, only what could be read out of bounds is checked."""
     parts = {name: tensors[name] for name in ("edge_index", *EDGE_FACTS) if name in tensors}
@@ -106,7 +94,7 @@ def _graph(config: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
         if name in parts:
             check_edges(parts[name], config["shape"][0])
     y, n = tensors["y"], config["shape"][0]
-    masks = [tensors[name] for name in ("train_mask", "val_mask", "test_mask") if name in tensors]
+    masks = [tensors[name] for name in PARTS[1:]]
     if y.shape != (n,) or any(mask.shape != (n,) or mask.dtype != torch.bool for mask in masks):
         raise ValueError("y or its masks are not those of its nodes")
     if not (y.min() >= -1 and y.max() < len(config["classes"])):

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 from gcnsl.auto.ensemble import same_edges
 from gcnsl.checks import UNLABELLED
 from gcnsl.estimator import NodeClassifier
-from gcnsl.estimator.deciding import held_out, is_held_out, nodes_in_words, positive_of
+from gcnsl.estimator.deciding import held_out, nodes_in_words, positive_of
 from gcnsl.estimator.given_graph import in_training_order
 from gcnsl.evaluation.intervals import CalibrationVerdict, Interval, judge_calibration, metric_intervals, wilson
 from gcnsl.graph import edge_homophily, split_masks
@@ -297,7 +297,7 @@ def measure_classifier(
     else:
         places, probabilities, kind = held_out(classifier, everywhere)
     y, coverage = truth[places], list[Coverage]()
-    for promised in COVERAGES if kind == "test" and is_held_out(classifier) else ():
+    for promised in COVERAGES if kind == "test" else ():
         sets = classifier.sets_of(probabilities, promised)
         hits, sizes = int(sets[np.arange(len(y)), y].sum()), sets.sum(axis=1)
         spread = (float(sizes.mean()), float((sizes == 1).mean()))

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from gcnsl.methods import METHODS
+from gcnsl.methods.registry import renamed
 from gcnsl.runs.results import Record, read_records
 
 Task = Literal["train", "features", "search"]
@@ -114,7 +115,7 @@ def _result_of(plain: Record) -> RunResult:
     name, options = plain["method"], plain["options"]
     if name in METHODS and plain.get("task") != "features":
         defaults = METHODS[name].options()
-        options = defaults | {each: LATER_OPTIONS[each] for each in LATER_OPTIONS.keys() & defaults} | options
+        options = defaults | {each: LATER_OPTIONS[each] for each in LATER_OPTIONS.keys() & defaults} | renamed(options)
     result = RunResult(spec=RunSpec(**{**plain, "options": as_options(options)}), **own)
     if result.status not in get_args(Status) or result.spec.task not in get_args(Task):
         raise ValueError(f"status is {result.status!r}, task is {result.spec.task!r}")

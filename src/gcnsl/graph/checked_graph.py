@@ -57,8 +57,9 @@ class Graph(Data):  # type: ignore[misc]
 
     @property
     def num_classes(self) -> int:
-        """The number of classes (C)."""
-        return len(self.get("class_names") or ())
+        """The number of classes (C); the graphs of a batch have the same, each a list of its own."""
+        names = self.get("class_names") or ()
+        return len(names[0] if names and isinstance(names[0], list) else names)
 
     def subgraph(self, subset: Tensor) -> Graph:
         """The checked graph of some nodes, given by numbers or a mask, and of the edges between them."""
@@ -90,11 +91,15 @@ class Graph(Data):  # type: ignore[misc]
         return f"{type(self).__name__}({', '.join(shapes)})"
 
     def __str__(self) -> str:
-        edges = getattr(self.get("edge_report"), "edges", self.num_edges)
+        report, entries, told = self.get("edge_report"), self.num_edges, self.to_dict()
+        edges = report.edges if isinstance(report, EdgeReport) else entries
+        if isinstance(report, EdgeReport) and 2 * edges - report.loops != entries:  # edges were changed since
+            edges = entries
+            del told["edge_report"]
         counts = {"nodes": self.num_nodes, "edges": edges, "features": self.num_features}
         counts |= {"classes": self.num_classes} if self.num_classes else {}
         title = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        parts = (f"\n  {key:<13} {_in_short(value)}" for key, value in self.to_dict().items() if _is_told(value))
+        parts = (f"\n  {key:<13} {_in_short(value)}" for key, value in told.items() if _is_told(value))
         return f"{self.get('name') or type(self).__name__}: {title}{''.join(parts)}"
 
 

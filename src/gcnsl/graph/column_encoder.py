@@ -257,33 +257,18 @@ class ColumnEncoder:
 
     @classmethod
     def from_state(cls, plain: dict[str, Any], tensors: dict[str, Tensor]) -> ColumnEncoder:
-        """The encoder whose :meth:`state` this is; in version 0.2 it had numbers and levels alone."""
-        levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
-        medians, gaps = tensors["medians"].double(), tensors["gaps"].numpy()
-        origins, units = (
-            tensors.get("origins", torch.zeros_like(medians)),
-            tensors.get("units", torch.ones_like(medians)),
-        )
-        texts = {
-            name: TextEncoder(tensors[f"weights {number}"].numpy(), tensors[f"directions {number}"].numpy(), words)
-            for number, (name, words) in enumerate(plain.get("words", {}).items())
-        }
-        later = {
-            name: plain[name] for name in ("parts", "tokens", "edge_kinds", "wide", "wide_column") if name in plain
-        }
+        """The encoder whose :meth:`state` this is."""
         if not all(is_used(kind) for kind in plain["kinds"].values()):
             raise ValueError("it has a column of an unknown kind")
-        scales = origins.numpy(), units.numpy()
-        return cls(
-            plain["kinds"],
-            medians.numpy(),
-            gaps,
-            levels,
-            *scales,
-            texts=texts,
-            relations=Relations(**plain["relations"]) if plain.get("relations") else None,
-            **later,
-        )
+        learned: dict[str, Any] = {name: tensors[name].numpy() for name in ("medians", "gaps", "origins", "units")}
+        levels = {name: Levels(**parts) for name, parts in plain["levels"].items()}
+        texts = {
+            name: TextEncoder(tensors[f"weights {number}"].numpy(), tensors[f"directions {number}"].numpy(), words)
+            for number, (name, words) in enumerate(plain["words"].items())
+        }
+        same = ("kinds", "parts", "tokens", "edge_kinds", "wide", "wide_column")
+        relations = plain["relations"] and Relations(**plain["relations"])
+        return cls(levels=levels, texts=texts, relations=relations, **learned, **{name: plain[name] for name in same})
 
     @property
     def _numeric(self) -> list[str]:

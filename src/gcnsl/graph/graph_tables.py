@@ -26,18 +26,17 @@ from gcnsl.graph.column_encoder import ColumnEncoder, fit_float32
 from gcnsl.graph.column_report import summarize_edge_columns
 from gcnsl.graph.columns import Columns, is_of_edges, left_out_kind
 from gcnsl.graph.edge_columns import edge_columns
-from gcnsl.graph.edge_table import KIND, read_weights
 from gcnsl.graph.edges import edges_by_relation
 from gcnsl.graph.labels import UnknownLabelsWarning, is_often_unknown, read_label_column, unknown_in_words
+from gcnsl.graph.linked_tables import KIND, read_tables, read_weights
 from gcnsl.graph.masks import PARTS
-from gcnsl.graph.node_table import read_tables
 from gcnsl.graph.relations import Relations
 from gcnsl.graph.sources import from_arrays
 from gcnsl.graph.tables import Table, Written
 from gcnsl.graph.wide_features import read_wide
 
 Source = str | os.PathLike[str] | Any
-"""A path (see :mod:`gcnsl.graph.tables` for the formats), a pandas DataFrame or a pyarrow Table."""
+"""A path (see :mod:`gcnsl.graph.tables` for the formats), or a table of pandas, polars or pyarrow."""
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 

@@ -146,7 +146,7 @@ def read_table(
     written: Written = GUESSED,
     head: bool = False,
 ) -> Table:
-    """Read a table from a file, a pandas DataFrame or a pyarrow Table.
+    """Read a table from a file, or one of pandas, polars or pyarrow.
 
     Args:
         source: The table.
@@ -162,6 +162,8 @@ def read_table(
         table = Table(source, argument)
     elif isinstance(source, pd.DataFrame):
         table = Table(_from_pandas(source, argument), argument)
+    elif hasattr(source, "to_arrow"):
+        table = Table(source.to_arrow(), argument)
     elif isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.is_file():
@@ -175,7 +177,9 @@ def read_table(
                 raise
             table = _from_file(path, argument, reader, head=False)  # which tells what is wrong
     else:
-        raise InputError(f"{argument} is a {type(source).__name__}: give a path, a pandas DataFrame or a pyarrow Table")
+        raise InputError(
+            f"{argument} is a {type(source).__name__}: give a path, or a table of pandas, polars or pyarrow"
+        )
     counts = Counter(table.arrow.column_names)
     repeated = next((column for column, count in counts.items() if count > 1), None)
     if repeated is not None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.files import BAD_ZIP
-from gcnsl.graph.edge_table import as_ids, positions
+from gcnsl.graph.linked_tables import as_ids, positions
 from gcnsl.graph.tables import IDS, Table, Written, read_table
 
 NAMES = (IDS, ("feature", "word", "token", "item", "key"), ("value", "count", "weight"))

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from gcnsl.checks import check_choice, did_you_mean
-from gcnsl.errors import ArgumentError, InputError
+from gcnsl.errors import InputError
 from gcnsl.nn.config import (
     ACMGCNConfig,
     DirGCNConfig,
@@ -50,7 +50,6 @@ class Method:
 
     Attributes:
         search: Search ranges of the method's own for options of training.
-        grid: The values that H2GCN's experiments and the method's own paper choose from for each graph, by option.
         title: What people call the method, by default its name in capitals; ``_`` begins a subscript.
     """
 
@@ -58,7 +57,6 @@ class Method:
     config: ModelConfig
     training: StageSettings
     search: Mapping[str, Search] = field(default_factory=dict, compare=False)
-    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
     title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +83,7 @@ class Method:
 
     def with_options(self, **options: Any) -> Method:
         """The method with other values of some hyper-parameters."""
-        known = self.options()
+        known, options = self.options(), renamed(options)
         for name in options:
             if name not in known:
                 hint = did_you_mean(name, known)
@@ -94,37 +92,32 @@ class Method:
         return replace(self, config=self.config.changed(**own), training=self.training.changed(**options))
 
 
-_H2GCN_GRID = {"dropout": (0.0, 0.5), "weight_decay": (1e-5, 5e-4), "relu": (True, False)}
-
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("mlp", MLPConfig(), TrainingSettings(epochs=2000, patience=100)),
-        Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100), grid={"patience": (40, 100, 200)}),
+        Method("gcn", GCNConfig(), TrainingSettings(epochs=2000, patience=100)),
         Method("gat", GATConfig(), TrainingSettings(lr=0.005, epochs=1500, patience=100)),
         Method(
             "mixhop",
             MixHopConfig(),
             TrainingSettings(lr=0.5, optimizer="sgd", epochs=2000),
             search={"lr": Log(0.01, 1.0)},  # for plain gradient descent
-            grid={"power_channels": (21, 64)},  # 64 and 192 over three powers
             title="MixHop",
         ),
         Method(
             "geom-gcn",
             GeomGCNConfig(),
             TrainingSettings(lr=0.05, weight_decay=5e-6, epochs=2000, patience=100, plateau_factor=0.8),
-            grid={"embedding": ("isomap", "poincare", "struc2vec")},
             title="Geom-GCN",
         ),
-        Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy"), grid=_H2GCN_GRID),
-        Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy"), grid=_H2GCN_GRID),
+        Method("h2gcn-1", H2GCNConfig(rounds=1), TrainingSettings(epochs=2000, monitor="accuracy")),
+        Method("h2gcn-2", H2GCNConfig(rounds=2), TrainingSettings(epochs=2000, monitor="accuracy")),
         Method(
             "nlgnn",
             NLGNNConfig(),
             TrainingSettings(lr=0.05, epochs=3000, patience=1500, monitor="accuracy"),
             search={"weight_decay": OneOf(0.0, 5e-6, 5e-5, 5e-4)},  # none at all on the Wikipedia graphs
-            grid={"embedding": ("mlp", "gcn"), "kernel_size": (3, 5)},
         ),
         Method("sage", SAGEConfig(), TrainingSettings(epochs=2000, patience=100), title="GraphSAGE"),
         Method("linkx", LINKXConfig(), TrainingSettings(weight_decay=1e-3, epochs=500, monitor="accuracy")),
@@ -173,6 +166,13 @@ only MixHop trains for longer, up to 2000 epochs instead of 400. NLGNN has those
 half of the epochs at the earliest. Those from SAGE to ACM-GCN, which are not in the paper, have settings that their
 authors use."""
 ALIASES = {"gcn-sl": "gcn-sl-cc", "h2gcn": "h2gcn-2"}
+FORMER_NAMES = {"power_channels": "hidden_channels"}
+"""Options that were called otherwise in version 0.2.0, whose models, settings and results are still read."""
+
+
+def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the names that they have today."""
+    return {FORMER_NAMES.get(name, name): value for name, value in options.items()}
 
 
 def find_method(name: str) -> Method:
@@ -192,15 +192,9 @@ def starts_of(method: str) -> tuple[Mapping[str, Any], ...]:
     return _starts().get(find_method(method).name, ())
 
 
-def space_of(method: str, *, grid: bool = False) -> dict[str, Search]:
-    """The options of a method that are searched for, in their whole range or among the values of its literature."""
-    found = find_method(method)
-    if not grid:
-        return {option.name: option.search for option in found.described() if option.search is not None}
-    if not found.grid:
-        able = ", ".join(name for name, known in METHODS.items() if known.grid)
-        raise ArgumentError("method", method, f"has no grid in its literature: leave out the grid, or use {able}")
-    return {name: OneOf(*choices) for name, choices in found.grid.items()}
+def space_of(method: str) -> dict[str, Search]:
+    """The options of a method that are searched for, and their ranges."""
+    return {option.name: option.search for option in find_method(method).described() if option.search is not None}
 
 
 def combinations(space: Mapping[str, Search]) -> float:

@@ -44,8 +44,7 @@ def resolve(
 
     Args:
         benchmark: Name of the graph if it is a benchmark of the literature.
-        settings: A settings file, which must have settings for this method; or a folder with files
-            ``BENCHMARK.toml``, which may lack them.
+        settings: A settings file, which must have settings for this method.
         options: Explicit values, by name.
         metric: What chooses the best epoch, unless the options name a ``monitor``; ``None`` leaves it to the method.
     """
@@ -53,15 +52,12 @@ def resolve(
     if benchmark is not None:
         method = _with_file(method, published_path(benchmark))
     if settings is not None:
-        path = Path(settings)
-        if path.is_dir() and benchmark is None:
-            raise InputError(f"{settings} is a folder, which has settings for benchmarks only: give a settings file")
-        if not path.is_dir() and method.name not in (tables := read_settings(path)):
+        if method.name not in (tables := read_settings(settings)):
             raise InputError(
                 f"{settings} has no settings for {method.name}, only for {', '.join(tables) or 'no method'}: "
                 f"`gcnsl search --method {method.name}` finds some"
             )
-        method = _with_file(method, path / f"{benchmark}.toml" if path.is_dir() else path)
+        method = _with_file(method, Path(settings))
     if metric is not None:
         method = method.with_options(monitor=check_choice("metric", metric, METRICS))
     return method.with_options(**(options or {}))
@@ -91,13 +87,6 @@ def read_settings(path: PathLike) -> Tables:
         search = parts.get("search")
         tables[method] = {"options": parts["options"], "search": search if isinstance(search, dict) else {}}
     return tables
-
-
-def settings_like(method: str, path: PathLike) -> list[dict[str, Any]]:
-    """The options in a file for this method and for variants of the same model, e.g. GCN-SL_cc and GCN-SL_av."""
-    model = type(find_method(method).config)
-    tables = read_settings(path) if Path(path).is_file() else {}
-    return [parts["options"] for name, parts in tables.items() if type(find_method(name).config) is model]
 
 
 def write_settings(path: PathLike, method: str, options: Mapping[str, Any], search: Mapping[str, Any]) -> None:

@@ -172,7 +172,7 @@ class MixHopConfig(ModelConfig, model="gcnsl.nn.mixhop:MixHop"):
 
     uses: ClassVar[frozenset[str]] = _WEIGHTS
     feature_norm: FeatureNorm = redeclared(ModelConfig, "feature_norm", "l2")
-    power_channels: int = option(
+    hidden_channels: int = option(
         64, "Width of the hidden layers for each power.", least=1, search=OneOf(16, 21, 32, 48, 64, 128, 192)
     )
     powers: tuple[int, ...] = option((0, 1, 2), "The powers of Â (P); all different.", least=0, most=64)

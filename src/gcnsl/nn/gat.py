@@ -27,8 +27,8 @@ class GraphAttention(nn.Module):
     generated Python file in the temporary folder for every process.
 
     Shapes:
-        x (n × in_channels), dense or sparse; source and target of the edges (E each), loops included
-        → n × (heads · out_channels).
+        x (n × in_channels), dense or sparse; source and target of the edges (E each), loops included; perhaps factors
+        of what is passed along them (E) → n × (heads · out_channels).
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, heads: int, dropout: float) -> None:
@@ -49,13 +49,14 @@ class GraphAttention(nn.Module):
         glorot(self.attention["att_dst"])
         nn.init.zeros_(self.attention["bias"])
 
-    def forward(self, x: Matrix, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, x: Matrix, source: Tensor, target: Tensor, factors: Tensor | None = None) -> Tensor:
         """The heads side by side."""
         to_source, to_target, bias = (self.attention[name] for name in ("att_src", "att_dst", "bias"))
         h = self.lin(x).view(-1, *to_source.shape[1:])  # n × heads × out_channels
         of_source, of_target = (h * to_source).sum(dim=-1), (h * to_target).sum(dim=-1)
         scores = functional.leaky_relu(of_source[source] + of_target[target], negative_slope=0.2)
         shares = functional.dropout(softmax(scores, target, num_nodes=len(h)), self.dropout, self.training)
+        shares = shares if factors is None else shares * factors[:, None]
         attended: Tensor = torch.zeros_like(h).index_add(0, target, shares.unsqueeze(-1).to(h.dtype) * h[source])
         out: Tensor = attended.flatten(1) + bias
         return out
@@ -94,12 +95,17 @@ class GAT(GraphModel):
         (source, target), _ = add_remaining_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
         return source, target
 
-    def logits(self, x: Matrix, source: Tensor, target: Tensor) -> Tensor:
+    def masked(self, edge_index: Tensor, x: Matrix, *ends: Any) -> tuple[Any, ...]:
+        """Prepared inputs with the mask that an explainer has put on the edges."""
+        source, target = ends
+        return x, source, target, self._edge_mask.factors(source, target, edge_index, len(x))
+
+    def logits(self, x: Matrix, *graph: Tensor) -> Tensor:
         """Logits of every node (n × C)."""
         if self.config.blocks:
-            return self.blocks(x, source, target)
+            return self.blocks(x, *graph)
         rate = self.config.dropout
-        h: Tensor = self.first(drop_entries(x, rate, training=self.training), source, target)
+        h: Tensor = self.first(drop_entries(x, rate, training=self.training), *graph)
         h = dropout(functional.elu(h), rate, training=self.training)
-        logits: Tensor = self.second(h, source, target)
+        logits: Tensor = self.second(h, *graph)
         return logits

@@ -22,6 +22,7 @@ from gcnsl.checks import check_whole
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import arcs_and_weights, check_edges, edges_by_relation, simple_undirected
 from gcnsl.nn.config import Folder, ModelConfig, Precomputed
+from gcnsl.nn.edge_mask import EdgeMask
 from gcnsl.sparse import Matrix, SparseMatrix, fastest_form
 
 Model = TypeVar("Model", bound=type[nn.Module])
@@ -52,6 +53,7 @@ class GraphModel(nn.Module):
     def __init__(self, **options: Any) -> None:
         super().__init__()
         self.config: Any = self.declared(**options)
+        self._edge_mask = EdgeMask()
 
     def forward(
         self,
@@ -91,7 +93,8 @@ class GraphModel(nn.Module):
         prepare = self.prepared
         if torch.compiler.is_compiling():  # its tracer would follow the work into SciPy
             prepare = torch.compiler.disable(prepare)  # type: ignore[no-untyped-call]
-        return self.logits(*prepare(x, edge_index, edge_weight, edge_type), **options)
+        inputs = prepare(x, edge_index, edge_weight, edge_type)
+        return self.logits(*(self.masked(edge_index, *inputs) if self._edge_mask.explain else inputs), **options)
 
     if TYPE_CHECKING:
         __call__ = forward  # for editors and type checkers
@@ -136,6 +139,10 @@ class GraphModel(nn.Module):
             kept = n, tuple(part.clone() for part in given), self.matrices(self.config, graph)
         _KEPT[self] = *kept[:2], tuple(_like(x, matrix) for matrix in kept[2])
         return x, *_KEPT[self][2]
+
+    def masked(self, edge_index: Tensor, x: Matrix, *matrices: Any) -> tuple[Any, ...]:
+        """Prepared inputs with the mask that an explainer has put on the edges."""
+        return x, *(self._edge_mask.on(matrix, edge_index, len(x)) for matrix in matrices)
 
     @classmethod
     def matrices(cls, config: Any, graph: Data) -> tuple[Matrix, ...]:
@@ -302,7 +309,7 @@ def dropout(values: Tensor, rate: float, *, training: bool, in_place: bool = Fal
     """
     if not training or rate == 0:
         return values
-    if values.device.type != "cpu":
+    if values.device.type != "cpu" or (torch.compiler.is_compiling() and not in_place):
         return functional.dropout(values, rate, inplace=in_place)
     number, seed = values.numel(), int(torch.randint(2**62, ()))
     drawn = torch.from_numpy(np.random.SFC64(seed).random_raw(-(-number // 4)).view(np.int16)[:number])

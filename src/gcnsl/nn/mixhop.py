@@ -54,20 +54,20 @@ class MixHop(GraphModel):
         Z &= \mathrm{softmax}\Big(\sum_{j \in P} \mathrm{softmax}(q)_j
             \big(\hat A^j H^{(L-1)} W^{(L)}_j + b^{(L)}_j\big)\Big)
 
-    A hidden layer has ``|P|`` times ``power_channels`` columns: what H2GCN's experiments give is this total over three
+    A hidden layer has ``|P|`` times ``hidden_channels`` columns: what H2GCN's experiments give is this total over three
     powers, 64 (here 21) or 192 (here 64).
 
     Shapes:
         x (n × d), dense or sparse; adjacency Â (n × n) → n × C.
     """
 
-    def __init__(self, in_channels: int, power_channels: int, out_channels: int, **options: Any) -> None:
-        super().__init__(power_channels=power_channels, **options)
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
+        super().__init__(hidden_channels=hidden_channels, **options)
         config = self.config
         self.out_channels, powers, num_layers = out_channels, config.powers, config.num_layers
-        hidden = len(powers) * power_channels
+        hidden = len(powers) * hidden_channels
         inputs = [in_channels, *[hidden] * (num_layers - 1)]
-        outputs = [*[power_channels] * (num_layers - 1), out_channels]
+        outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
         self.convs = nn.ModuleList(MixHopConvolution(*pair, powers) for pair in zip(inputs, outputs, strict=True))
         self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(num_layers - 1))
         self.power_scores = nn.Parameter(torch.zeros(len(powers)))

@@ -103,11 +103,6 @@ class BoostedTrees(NeighbourColumns):
         """Take the trees that :meth:`get_extra_state` returned."""
         self._saved, self._sums = state.cpu().numpy().tobytes(), None
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        if f"{prefix}walk.used" in state_dict:
-            raise ValueError("its boosted trees are in the form of version 0.2.0")
-        super()._load_from_state_dict(state_dict, prefix, *others)
-
     @classmethod
     def precompute(
         cls, config: BoostedTreesConfig, graph: Data, *, seed: int, root: Folder = None

@@ -4,7 +4,6 @@ Dask carries out a run again, on another worker, if the one that was at it disap
 the run, which might be what kills them.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import CancelledError
@@ -13,29 +12,21 @@ from typing import Any
 
 from gcnsl.errors import ArgumentError, InputError
 from gcnsl.runs.executor import Executor, Item, Result, WorkerLost, check_by
-from gcnsl.runs.processes import thread_environment, threads_of_each
-from gcnsl.version import __version__
 
-_LOCAL = "local:"
-"""Addresses that begin with this ask for workers on this machine; their number follows."""
 _CONNECT_SECONDS, _WORKER_SECONDS = 10, 60
 """How long to wait for the scheduler, and for the first worker."""
-_SETTINGS = {
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # ours are sent once
-    "distributed.deploy.lost-worker-timeout": "1h",  # a local worker is given up only if it can't be started again
-}
+_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}  # ours are sent once
 
 
 class Cluster(Executor):
     """The workers of a Dask scheduler.
 
     Args:
-        address: That of the scheduler, such as ``"tcp://10.0.0.1:8786"``; or ``"local:4"`` for a scheduler and four
-            workers on this machine, which end with the ``with`` statement.
+        address: That of the scheduler, such as ``"tcp://10.0.0.1:8786"``.
 
     Raises:
         ArgumentError: If nobody answers there, or Dask is not installed.
-        InputError: If there are no workers, or some that can't be used.
+        InputError: If there are no workers.
     """
 
     def __init__(self, address: str) -> None:
@@ -47,29 +38,18 @@ class Cluster(Executor):
             raise ArgumentError("cluster", address, "needs Dask: pip install 'gcnsl[cluster]'") from error
         with ExitStack() as opened:  # which closes everything if something below fails
             opened.enter_context(dask.config.set(_SETTINGS))
-            where = opened.enter_context(_local(address)) if address.startswith(_LOCAL) else address
             try:
-                client = distributed.Client(where, timeout=_CONNECT_SECONDS, set_as_default=False)
+                client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
             except (OSError, ValueError) as error:
-                rule = "can't be reached: it must be a Dask scheduler, such as tcp://10.0.0.1:8786, or local:4"
+                rule = "can't be reached: it must be a Dask scheduler, such as tcp://10.0.0.1:8786"
                 raise ArgumentError("cluster", address, rule) from error
             self._client = opened.enter_context(client)
-            self._check_workers()
+            try:
+                client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+            except TimeoutError as error:
+                start = "start some with `dask worker ADDRESS --nthreads 1`"
+                raise InputError(f"the cluster {address} has no workers: {start}") from error
             self._open = opened.pop_all()
-
-    def _check_workers(self) -> None:
-        """Refuse workers with several threads or another version of this package."""
-        try:
-            self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-        except TimeoutError as error:
-            start = "start some with `dask worker ADDRESS --nthreads 1`"
-            raise InputError(f"the cluster {self._address} has no workers: {start}") from error
-        for worker, threads in self._client.nthreads().items():
-            if threads > 1:
-                why = "but a run needs a process of its own: start it with --nthreads 1"
-                raise InputError(f"worker {worker} has {threads} threads, {why}")
-        for worker, version in self._client.run(_own_version, on_error="return").items():
-            _check_version(worker, version, __version__)
 
     @property
     def slots(self) -> int:
@@ -80,7 +60,7 @@ class Cluster(Executor):
         # As the result of a task, the function is in the memory of the workers, and Dask makes it again if those that
         # have it are killed; what `Client.scatter` sends would be lost.
         ready = self._client.submit(_given, call, pure=False)
-        return lambda item: self._client.submit(_call_on, ready, item, __version__, pure=False)
+        return lambda item: self._client.submit(_call_on, ready, item, pure=False)
 
     def _finished(self, futures: Collection[Any], seconds: float) -> Iterator[tuple[Any, Any]]:
         from distributed import KilledWorker, wait
@@ -104,22 +84,6 @@ class Cluster(Executor):
         self._open.close()
 
 
-def _local(address: str) -> Any:
-    """A scheduler and workers on this machine."""
-    from distributed import LocalCluster
-
-    count = address.removeprefix(_LOCAL)
-    if not count.isdecimal() or int(count) < 1:
-        raise ArgumentError("cluster", address, "must name the number of workers, such as local:4")
-    return LocalCluster(
-        n_workers=int(count),
-        threads_per_worker=1,
-        dashboard_address=":0",
-        silence_logs=logging.CRITICAL,
-        env=thread_environment(threads_of_each(int(count))),
-    )
-
-
 def _given(call: Result) -> Result:
     return call
 
@@ -128,25 +92,11 @@ _one_run = threading.Lock()
 """Runs seed generators that all threads of a process share."""
 
 
-def _call_on(call: Callable[[Item], Result], item: Item, version: str) -> Result:
+def _call_on(call: Callable[[Item], Result], item: Item) -> Result:
     """On a worker: carry out a run."""
-    from distributed import get_worker
-
-    _check_version(get_worker().address, __version__, version)  # it may have come after the others were asked
     check_by(_stop_if_cancelled)
     with _one_run:
         return call(item)
-
-
-def _own_version() -> str:
-    return __version__
-
-
-def _check_version(worker: str, found: str | Exception, wanted: str) -> None:
-    """Refuse a worker with another version, or one that can't say its version."""
-    if found != wanted:
-        has = f"gcnsl {found}" if isinstance(found, str) else f"no gcnsl ({found})"
-        raise InputError(f"worker {worker} has {has}, this is {wanted}: install gcnsl {wanted} there")
 
 
 def _stop_if_cancelled(*_: Any) -> None:

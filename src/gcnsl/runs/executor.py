@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -55,6 +55,10 @@ class Executor(AbstractContextManager["Executor"], ABC):
     def _give_up(self, future: Any) -> None:
         """Stop a run, as soon as that is possible; nobody waits for its result."""
         future.cancel()
+
+    def with_processes(self, jobs: int) -> AbstractContextManager["Executor"]:
+        """These workers or, instead of none, so many processes of this machine."""
+        return nullcontext(self)
 
     def each(self, call: Callable[[Item], Result], items: deque[Item]) -> Iterator[tuple[Item, Result | WorkerLost]]:
         """Call a function on each item of a queue, and yield the item and the result as soon as it is there.
@@ -141,6 +145,12 @@ class ThisProcess(Executor):
 
     def _give_up(self, future: Any) -> None:
         """It has not begun."""
+
+    def with_processes(self, jobs: int) -> AbstractContextManager[Executor]:
+        """So many processes of this machine."""
+        from gcnsl.runs.processes import Processes  # which is an executor, too
+
+        return Processes(jobs)
 
     def __exit__(self, *_: object) -> None:
         """There are no workers to end."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gcnsl import from_arrays, from_tables
-from gcnsl.identity import graph_digest, identity
+from gcnsl.runs.jobs import graph_digest, identity
 
 EDGES = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
 X = np.arange(15.0).reshape(5, 3)
@@ -93,6 +93,6 @@ def test_facts_parts_and_the_version_make_other_identities(monkeypatch) -> None:
         identity(data, masks, **facts | {"seed": 1}),
         identity(data, masks, **facts | {"metric": "accuracy"}),
     ]
-    monkeypatch.setattr("gcnsl.identity.__version__", "9.9")
+    monkeypatch.setattr("gcnsl.runs.jobs.__version__", "9.9")
     others.append(identity(data, masks, **facts))
     assert len({one, *others}) == 7

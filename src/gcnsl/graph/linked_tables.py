@@ -1,8 +1,14 @@
-"""The tables of edges: their ends as node numbers 0 … n - 1, found by the ids of the nodes, and their other columns."""
+"""The tables of nodes and of edges, linked by the ids of the nodes.
+
+Nodes are joined by their ids, which are found by name, by place or by the edges that lead to them. The ends of edges
+become node numbers 0 … n - 1.
+"""
 
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +21,130 @@ from numpy.typing import NDArray
 from gcnsl.errors import InputError
 from gcnsl.graph.edges import WEIGHT_RULE, unusable_weights
 from gcnsl.graph.masks import GraphWarning
-from gcnsl.graph.tables import ENDS, Table, Written, check_ends, end_columns, read_table
+from gcnsl.graph.tables import ENDS, IDS, Table, Written, check_ends, end_columns, read_table
 
 KIND = "table"
 """The column that tells edges of several tables apart."""
+LARGEST_GAP = 8
+"""Integers of at most so many times as many values are looked up in an array, in a fifth of a hash table's time."""
 _STRING = pa.large_string()
 """The string type that pandas writes; Arrow converts its shorter one to it without copying the characters."""
+
+
+def read_tables(
+    nodes: list[Any],
+    edges: list[Any],
+    *,
+    id_column: str | None,
+    texts: Sequence[str],
+    others: set[str | None],
+    ends: tuple[str | None, str | None],
+    written: Written,
+) -> tuple[Table, str | None, pa.ChunkedArray, Table, NDArray[np.int32], list[str]]:
+    """The table of nodes, the column with their ids and the ids; the edges, the numbers of their ends, and notes.
+
+    If no column is known to hold the ids, it is the first one whose values are not labels or splits. If the edges do
+    not lead to these, rows are counted from 0 or 1.
+    """
+
+    def id_of(names: Sequence[str]) -> str:
+        known = id_column if id_column in names else next((name for name in IDS if name in names), None)
+        return known or next((name for name in names if name not in others), names[0])
+
+    def text(names: Sequence[str]) -> list[str]:
+        return [id_of(names), *texts] if names else []
+
+    tables = [read_table(each, "nodes", text=text, written=written) for each in nodes]
+    for table in tables:
+        if not table.arrow.num_rows:
+            raise InputError(f"{table.name} has no rows: the graph is empty; give at least one node")
+    if id_column is not None and not any(id_column in table.columns for table in tables):
+        tables[0].check_column(id_column, "id")
+    notes = [note for table in tables for note in table.notes]
+    columns = [id_of(list(table.columns)) for table in tables]
+    column, is_sure = columns[0], columns[0] in (id_column, *IDS) or len(tables) > 1
+    options: dict[str, Any] = {"source": ends[0], "target": ends[1], "written": written}
+    try:
+        table, ids, of_nodes = _joined(tables, columns)
+        edge_table, found, of_edges = read_edges(edges, ids, table.name, **options)
+    except InputError as error:
+        rows, distinct = tables[0].arrow.num_rows, len(tables[0].columns[column].unique())
+        if is_sure or rows / 2 < distinct < rows:  # ids, of which some are repeated
+            raise
+        table = read_table(nodes[0], "nodes", text=lambda names: texts, written=written)
+        for first in (0, 1):
+            ids = pa.chunked_array([np.arange(first, rows + first)])
+            try:
+                edge_table, found, of_edges = read_edges(edges, ids, table.name, **options)
+            except InputError:
+                continue
+            if not any("left out" in note for note in of_edges):
+                note = (
+                    f"{table.name} has no column of ids that edges lead to: its rows are numbered from {first} (--id)"
+                )
+                return table, None, ids, edge_table, found, [*notes, note, *of_edges]
+        raise error from None
+    if not is_sure and len(table.columns) > 1 and column != next(iter(table.columns)):
+        notes.append(f"{table.name}: the ids are in column {column!r} (--id)")
+    return table, column, ids, edge_table, found, [*notes, *of_nodes, *of_edges]
+
+
+def _joined(tables: list[Table], columns: list[str]) -> tuple[Table, pa.ChunkedArray, list[str]]:
+    """One table of several, joined by the columns with their ids; the ids; and notes."""
+    found, notes = [], list[str]()
+    for each, column in zip(tables, columns, strict=True):
+        table, ids, told = _without_repeats(each, column)
+        found.append((table, ids))
+        notes += told
+    if len(found) == 1:
+        return *found[0], notes
+    if len({ids.type for _, ids in found}) > 1:
+        found = [(table, ids.cast(pa.large_string())) for table, ids in found]
+    first, *others = (pd.Index(ids.to_numpy()) for _, ids in found)
+    union = first
+    for (table, _), index in zip(found[1:], others, strict=True):
+        both, further = int(index.isin(first).sum()), index[~index.isin(union)]
+        notes.append(
+            f"{table.name} has rows of {both:,} of the {len(first):,} nodes of {found[0][0].name}, and of "
+            f"{len(index) - both:,} others"
+        )
+        union = union.append(further)
+    merged: dict[str, pa.ChunkedArray] = {}
+    for (table, ids), own in zip(found, columns, strict=True):
+        place = pd.Index(ids.to_numpy()).get_indexer(union)
+        taken = table.arrow.take(pa.array(np.where(place < 0, 0, place), mask=place < 0))
+        for name, column in zip(taken.column_names, taken.columns, strict=True):
+            if name == own:
+                continue
+            if name not in merged:
+                merged[name] = column
+            elif merged[name].type == column.type:
+                merged[name] = pc.coalesce(merged[name], column)
+            else:
+                text = pa.large_string()
+                merged[name] = pc.coalesce(merged[name].cast(text), column.cast(text))
+    all_ids = pa.chunked_array([pa.array(union)]).cast(found[0][1].type)
+    arrow = pa.table({columns[0]: all_ids, **merged})
+    return replace(found[0][0], arrow=arrow, is_text=all(table.is_text for table, _ in found)), all_ids, notes
+
+
+def _without_repeats(table: Table, column: str) -> tuple[Table, pa.ChunkedArray, list[str]]:
+    """A table without rows that repeat an earlier one, the ids in a column, and notes; an error if only ids repeat."""
+    ids = as_ids(table, column)
+    if ids.type != pa.int64() and (broken := pc.match_substring(ids, "\0").to_numpy()).any():
+        raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
+    repeated = np.asarray(pd.Index(ids.to_numpy()).duplicated())
+    if not repeated.any():
+        return table, ids, []
+    row = int(np.flatnonzero(repeated)[0])
+    rows = table.arrow.filter(pa.array(ids.to_pandas().duplicated(keep=False))).to_pandas()
+    if rows.duplicated().sum() != repeated.sum():
+        raise InputError(
+            f"{table.name}, row {row + 1}: an earlier row has the id {ids[row].as_py()!r} too; "
+            "remove one of the rows or change its id"
+        )
+    note = f"{int(repeated.sum()):,} rows of {table.name} repeat an earlier one: they are left out"
+    return replace(table, arrow=table.arrow.filter(pa.array(~repeated))), ids.filter(pa.array(~repeated)), [note]
 
 
 def read_edges(
@@ -99,9 +223,6 @@ def as_ids(table: Table, column: str) -> pa.ChunkedArray:
         raise InputError(
             f"{table.name}: column {column!r} can't be used as ids ({error}); give integers or strings"
         ) from error
-    broken = np.zeros(len(values), dtype=bool) if numeric else pc.match_substring(values, "\0").to_numpy()
-    if broken.any():
-        raise InputError(f"{table.place(broken, column)} has a NUL character: remove it, or save the table again")
     return values
 
 
@@ -113,13 +234,9 @@ def _find_ids(
     if any(values.type != ids.type for values in wanted):
         ids, *wanted = (values.cast(_STRING) for values in (ids, *wanted))
     known = ids.combine_chunks()
-    ends = np.stack([positions(known, values).astype(np.int32) for values in wanted])
-    if (ends < 0).any() and known.type == _STRING:
-        ends = (
-            np.stack([positions(known, _as_whole(values)).astype(np.int32) for values in wanted])
-            if (ends < 0).all()
-            else ends
-        )
+    ends = _both_positions(known, wanted)
+    if known.type == _STRING and (ends < 0).all():
+        ends = _both_positions(known, [_as_whole(values) for values in wanted])
     there: NDArray[np.bool_] = (ends[0] >= 0) & (ends[1] >= 0)
     if len(there) and 2 * there.sum() < len(there):
         row = int(np.flatnonzero(~there)[0])
@@ -140,11 +257,26 @@ def _as_whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values
 
 
-def positions(known: pa.Array, values: pa.ChunkedArray) -> Any:
+def _both_positions(known: pa.Array, ends: list[pa.ChunkedArray]) -> NDArray[np.int32]:
+    """The :func:`positions` of sources and of targets (2 × E); neither look-up holds Python's lock."""
+    with ThreadPoolExecutor(len(ends)) as pool:
+        return np.stack([*pool.map(partial(positions, known), ends)])
+
+
+def positions(known: pa.Array, values: pa.ChunkedArray) -> NDArray[np.int32]:
     """The place of each value among the known ones, -1 if it is none of them."""
-    if pa.types.is_int64(known.type):  # of which Arrow's look-up takes four times as long; of text, pandas' does
-        return pd.Index(known.to_numpy()).get_indexer(values.to_numpy())
-    return pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
+    if not pa.types.is_int64(known.type):
+        found: NDArray[np.int32] = pc.fill_null(pc.index_in(values, value_set=known), -1).to_numpy()
+        return found
+    ids, wanted = known.to_numpy(), values.to_numpy()
+    low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
+    if high - low > LARGEST_GAP * len(ids):  # Arrow's look-up of integers takes four times as long as pandas'
+        in_table: NDArray[np.int32] = pd.Index(ids).get_indexer(wanted).astype(np.int32)
+        return in_table
+    places = np.full(high - low + 1, -1, dtype=np.int32)
+    places[ids - low] = np.arange(len(ids), dtype=np.int32)
+    inside = (wanted >= low) & (wanted <= high)
+    return np.where(inside, places[np.where(inside, wanted - low, 0)], np.int32(-1))
 
 
 def read_weights(
