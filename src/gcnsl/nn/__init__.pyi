@@ -161,6 +161,8 @@ class GCN(_GCN):
         in_channels: Number of features per node (d).
         hidden_channels: Width of the hidden layers.
         out_channels: Number of classes (C).
+        num_relations: Number of kinds of edges (R), each with weights of its own; the call then takes
+            ``edge_type``.
         blocks: Residual blocks, which replace the layers.
         num_layers: Number of convolutions (L).
         dropout: Dropout before each convolution.
@@ -177,6 +179,7 @@ class GCN(_GCN):
         hidden_channels: int,
         out_channels: int,
         *,
+        num_relations: int = 1,
         blocks: int = 0,
         num_layers: int = 2,
         dropout: float = 0.5,
@@ -356,6 +359,8 @@ class LINKX(_LINKX):
         hidden_channels: Width of all layers but the last (p).
         out_channels: Number of classes (C).
         num_nodes: Number of nodes of the training graph; new nodes are seen through their links to these.
+        num_relations: Number of kinds of edges (R), each with weights of its own; the call then takes
+            ``edge_type``.
         direction: Neighbours to aggregate: undirected, out or in.
         link_layers: Number of linear maps of MLP_A.
         feature_layers: Number of linear maps of MLP_X.
@@ -370,6 +375,7 @@ class LINKX(_LINKX):
         out_channels: int,
         num_nodes: int,
         *,
+        num_relations: int = 1,
         direction: Literal["undirected", "out", "in"] = "out",
         link_layers: int = 1,
         feature_layers: int = 1,
@@ -457,6 +463,8 @@ class SAGE(_SAGE):
         in_channels: Number of features per node (d).
         hidden_channels: Width of the hidden layers.
         out_channels: Number of classes (C).
+        num_relations: Number of kinds of edges (R), each with weights of its own; the call then takes
+            ``edge_type``.
         blocks: Residual blocks, which replace the layers.
         direction: Neighbours to aggregate: undirected, out or in.
         num_layers: Number of convolutions (L).
@@ -471,6 +479,7 @@ class SAGE(_SAGE):
         hidden_channels: int,
         out_channels: int,
         *,
+        num_relations: int = 1,
         blocks: int = 0,
         direction: Literal["undirected", "out", "in"] = "undirected",
         num_layers: int = 2,
