@@ -1,5 +1,7 @@
 """What holds for the classifier of every method: it is fitted, saved, loaded and used on a grown graph."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +25,7 @@ NARROW = {
     name: SMALL | {"hidden_channels": 6} if "hidden_channels" in method.options() else SMALL
     for name, method in METHODS.items()
 }
-NARROW["boosted-trees"] |= {"leaf_nodes": 2}
+NARROW["boosted-trees"] = SMALL | {"leaf_nodes": 2}
 LABELS = np.where(HIDDEN, None, NAMES[TRUTH])
 GROWN_X, GROWN_EDGES = np.vstack([X, X[:3] + 0.5]), np.hstack([EDGES, [[N, N + 1, 4], [2, N, N + 2]]])
 STAYS = ("geom-gcn",)
@@ -54,6 +56,16 @@ def test_saved_and_loaded_it_predicts_the_same_bits(tmp_path, name) -> None:
     if name not in STAYS:
         grown = [some.predict_proba(GROWN_X, edge_index=GROWN_EDGES) for some in (model, again)]
         assert (grown[0] == grown[1]).all()
+
+
+def test_an_ensemble_keeps_its_temperature(tmp_path) -> None:
+    model = NodeClassifier(minutes=0.02, device="cpu", verbose=False).fit(X, LABELS, edge_index=EDGES)
+    model.fitted_ = replace(model.fitted_, temperature=2.0)
+    model.save(tmp_path / "model")
+    grown = [
+        some.predict_proba(GROWN_X, edge_index=GROWN_EDGES) for some in (model, NodeClassifier.load(tmp_path / "model"))
+    ]
+    assert (grown[0] == grown[1]).all()
 
 
 @pytest.mark.parametrize("name", ["mlp", "gcn", "gcn-sl-plus", "boosted-trees"])

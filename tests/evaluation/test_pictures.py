@@ -1,10 +1,12 @@
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 
 from gcnsl.evaluation import Comparison, Measured
 from gcnsl.evaluation.comparison import Reached
 from gcnsl.evaluation.pictures import draw_comparison, draw_measured
+from gcnsl.training.decisions import ThresholdRule, choose_threshold
 
 ACCURACY = {"mlp": [0.7, 0.735, 0.75], "gcn": [0.8, 0.85], "gcn-sl-cc": [0.81, 0.84, 0.86]}
 
@@ -48,5 +50,18 @@ def test_the_matrix_has_every_class_and_number(tmp_path) -> None:
     assert texts.count("class 1") == 2, "as a row and as a column"
     for row in drawn.confusion:
         assert {str(count) for count in row} <= set(texts)
-    assert "gcn on people: 200 nodes" in texts
+    assert "gcn on people: 200 test nodes" in texts
     assert any(text.startswith("Calibration (error ") for text in texts)
+    assert not any(text.startswith("Precision and recall") for text in texts), "no class is looked for"
+
+
+def test_the_threshold_in_use_is_on_the_curves(tmp_path) -> None:
+    rare = measured(2)
+    chosen = choose_threshold(ThresholdRule.read("recall=.5"), rare.probabilities[:, 1], rare.truth == 1)
+    rare = replace(rare, threshold=chosen, positive=1)
+    texts, found = texts_of(draw_measured(rare, tmp_path / "a.svg", title="gcn")), rare.classes[1]
+    assert {"Precision and recall of class 1", f"precision {found.precision:.0%}"} <= texts
+    assert f"recall {found.recall:.0%}" in texts
+    assert f"threshold of the probability, {chosen.value:.3g} in use: {found.predicted:,} alerts" in texts
+    without = replace(rare, threshold=replace(chosen, value=np.inf))
+    assert {"precision –", "recall 0%"} <= texts_of(draw_measured(without, tmp_path / "b.svg", title="gcn"))

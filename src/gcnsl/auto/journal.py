@@ -111,10 +111,11 @@ def saved_blend(blend: Blend, options: Mapping[str, Any]) -> SavedModel:
         for fold, fit in enumerate(fits):
             tensors |= {f"member.{number}.{fold}.{name}": value for name, value in fit.tensors.items()}
     values = {"method": AUTO, "options": dict(options), "seed": seed, "members": members}
+    values |= {"ensemble_temperature": blend.temperature, "history": blend.history.to_dict()}
     tensors["logits"] = blend.logits()
     if blend.out_of_fold is not None:
         tensors |= {f"out_of_fold.{name}": part for name, part in blend.out_of_fold._asdict().items()}
-    return SavedModel(values | {"temperature": blend.temperature, "history": blend.history.to_dict()}, tensors)
+    return SavedModel(values, tensors)
 
 
 def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blend:
@@ -126,7 +127,7 @@ def restored_blend(saved: SavedModel, graph: Data, device: torch.device) -> Blen
         members.append(Member(own["name"], own["weight"], own["temperature"], fits))
     judged, history = below("out_of_fold", tensors), History.from_dict(plain["history"])
     out_of_fold = OutOfFold(**judged) if judged else None
-    return Blend(tuple(members), history, graph, plain["temperature"], tensors["logits"], out_of_fold)
+    return Blend(tuple(members), history, graph, plain["ensemble_temperature"], tensors["logits"], out_of_fold)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def predict(
     they were in training. `used_for` says whether a node was for training, validation or test, had no label
     (unlabelled), or is new. Decisions follow the threshold that `gcnsl train` has chosen, unless --threshold says
     otherwise. With --evaluate all metrics are printed, and each class; --metric puts one of them in bold,
-    and --plot draws which classes are taken for which.
+    and --plot draws which classes are taken for which, calibration, and what other thresholds find.
 
     Example: [bold]gcnsl predict model -o predictions.csv[/]
 
@@ -128,7 +128,7 @@ def predict(
     if measured is not None and plot is not None:
         from gcnsl.evaluation.pictures import draw_measured
 
-        draw_measured(measured, plot, title=f"{classifier.method}, nodes that were not trained on")
+        draw_measured(measured, plot, title=str(classifier.method))
     if as_json:
         answer: Any = table.to_pylist()
         if measured is not None:

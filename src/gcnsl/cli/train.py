@@ -211,8 +211,6 @@ def _tell(
     measured, is_auto = measure_split(classifier, data, run), hasattr(classifier, "leaderboard_")
     test = measured if measured.kind == "test" else None
     title = f"{_method_name(classifier)} on {data.get('name') or 'graph'}"
-    if test is None:
-        files = files | {"picture": None}
     if files["picture"] is not None:
         from gcnsl.evaluation.pictures import draw_measured
 

@@ -37,7 +37,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     encoder, learned = (None, {}) if classifier.encoder_ is None else classifier.encoder_.state()
     stored = saved_blend(fitted, classifier.options) if isinstance(fitted, Blend) else saved_model(fitted)
     table = getattr(classifier, "leaderboard_", None)
-    config: dict[str, Any] = stored.plain | {
+    config: dict[str, Any] = {
         "parameters": {name: np.asarray(getattr(classifier, name)).item() for name in _KEPT_PARAMETERS},
         "shape": list(graph.x.shape),
         "classes": classifier.classes_.tolist(),
@@ -52,6 +52,8 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
     }
     if table is not None:
         config |= {"leaderboard": table.to_dict("records"), "chosen_by": classifier.chosen_by_._asdict()}
+    assert config.keys().isdisjoint(stored.plain), "one would be lost"
+    config |= stored.plain
     tensors = stored.tensors | stored_parts(graph.x, "x") | edge_parts(graph)
     tensors |= {name: torch.from_numpy(getattr(classifier, f"{name}_")) for name in PARTS}
     tensors |= {f"encoder.{name}": value for name, value in learned.items()}

@@ -2,7 +2,7 @@
 
 A comparison shows every run of every method, and their means; its axis shows the methods, and the value of always
 guessing the most frequent class, which may be far off, is beside its name. How good a model is shows in the confusion
-matrix, and in the calibration beside it.
+matrix, in the calibration beside it, and in what other thresholds would find of the class that is looked for.
 """
 
 import itertools
@@ -22,11 +22,12 @@ from gcnsl.evaluation.comparison import MAJORITY, Comparison
 from gcnsl.evaluation.measured import Measured
 from gcnsl.pictures import save_picture, text_style
 from gcnsl.training import METRICS
+from gcnsl.training.decisions import Curve
 from gcnsl.training.metrics import BINS
 
 MOST_NUMBERS = 12
 """With more classes, numbers in the confusion matrix would be too small to read."""
-_INK, _BLUE, _GREY = "#24292f", "#1f6f8b", "#9aa5b1"
+_INK, _BLUE, _GREY, _ORANGE = "#24292f", "#1f6f8b", "#9aa5b1", "#d1661f"
 
 
 def draw_comparison(comparison: Comparison, path: str | os.PathLike[str], *, graph: str) -> Path:
@@ -81,11 +82,14 @@ def draw_measured(measured: Measured, path: str | os.PathLike[str], *, title: st
     side = float(np.clip(0.45 * len(measured.classes) + 2.2, 4.0, 9.0))
     with mpl.rc_context({"font.size": 9} | text_style()):
         layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.12)
-        figure = Figure(figsize=(side + 5.0, side + 1.2), layout=layout, dpi=120)
-        matrix, calibration = figure.subplots(1, 2, width_ratios=(side, 4.0))
+        widths = [side, 4.0] if measured.positive is None else [side, 4.0, 4.0]
+        figure = Figure(figsize=(sum(widths) + 1.0, side + 1.2), layout=layout, dpi=120)
+        matrix, calibration, *thresholds = figure.subplots(1, len(widths), width_ratios=widths)
         _draw_confusion(matrix, np.array(measured.confusion), [each.name for each in measured.classes])
         _draw_calibration(calibration, measured)
-        figure.suptitle(f"{title}: {measured.nodes:,} nodes", weight="bold", color=_INK)
+        for axes in thresholds:
+            _draw_thresholds(axes, measured, measured.positive or 0)
+        figure.suptitle(f"{title}: {measured.in_words}", weight="bold", color=_INK)
         return save_picture(figure, path)
 
 
@@ -111,11 +115,36 @@ def _draw_calibration(axes: Axes, measured: Measured) -> None:
     some = nodes > 0
     sizes = 30 + 300 * nodes[some] / max(1, nodes.max())
     axes.scatter(confidence[some], accuracy[some], s=sizes, color=_BLUE, alpha=0.8, zorder=2)
-    axes.set(xlim=(-0.02, 1.04), ylim=(-0.04, 1.06), box_aspect=1)
+    axes.set(xlim=(-0.02, 1.04))
     axes.set_xlabel(f"probability of the predicted class, in {BINS} steps")
     axes.set_ylabel("share that is right")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1))
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    _in_percent(axes)
     name = "calibration-error"
     axes.set_title(f"Calibration (error {METRICS[name].text(measured.metrics[name])})")
+
+
+def _draw_thresholds(axes: Axes, measured: Measured, positive: int) -> None:
+    """Precision and recall of a class against its threshold, with a dot on each curve at the one in use."""
+    curve = Curve.of(measured.probabilities[:, positive], measured.truth == positive)
+    values, alerts, found = np.array(curve.points()).T
+    used = 0.5 if measured.threshold is None else measured.threshold.value  # the likelier one of two classes
+    at, right = curve.at(used)
+    axes.axvline(min(used, 1.0), color=_GREY, linewidth=1, zorder=1)
+    counts = {"precision": (_BLUE, alerts, at), "recall": (_ORANGE, curve.positives, curve.positives)}
+    for name, (color, of, of_used) in counts.items():
+        share = f"{right / of_used:.0%}" if of_used else "–"
+        axes.plot(values, found / np.maximum(of, 1), color=color, drawstyle="steps-post", label=f"{name} {share}")
+        if of_used:
+            axes.plot(used, right / of_used, "o", color=color, markersize=8)
+    axes.set_xlabel(f"threshold of the probability, {used:.3g} in use: {at:,} alerts")
+    _in_percent(axes)
+    axes.legend(frameon=False)
+    axes.set_title(f"Precision and recall of {measured.class_names[positive]}")
+
+
+def _in_percent(axes: Axes) -> None:
+    """A square picture of shares."""
+    axes.set(ylim=(-0.04, 1.06), box_aspect=1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.spines[["top", "right"]].set_visible(False)
