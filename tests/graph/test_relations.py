@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gcnsl.identity import graph_digest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from gcnsl import InputError, from_arrays, from_tables
 from gcnsl.graph import from_data
 from gcnsl.graph.edges import edge_parts
 from gcnsl.graph.masks import GraphWarning
+from gcnsl.runs.jobs import graph_digest
 
 NODES = pd.DataFrame({"id": range(5), "age": [1.5, 2, 4, 8, 16], "label": list("aabbb")})
 EDGES = pd.DataFrame(
