@@ -17,6 +17,9 @@ settings.register_profile(
 )
 settings.load_profile("gcnsl")
 
+SMALL = {"auto", "cli", "estimator", "evaluation", "experiments", "methods", "nn", "plain", "spectral", "training"}
+"""Folders whose tests work on small matrices."""
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
 
 
@@ -46,6 +49,21 @@ def single_thread():
 
     with one_thread():
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory):
+    """What is computed once, as by Geom-GCN, is kept in one folder for all tests of a session."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.getbasetemp() / "cache"
+        patch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: folder)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread_in_small_rooms(request) -> None:
+    if request.path.parent.name in SMALL:
+        request.getfixturevalue("single_thread")
 
 
 @pytest.fixture

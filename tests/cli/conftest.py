@@ -12,11 +12,6 @@ from .cases import TRAIN
 COLOURS = np.array(["blue", "green", "red"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread(single_thread):
-    """All tests here work on small matrices."""
-
-
 @pytest.fixture(scope="session")
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
     """A graph of people with favourite colours, as two tables; ten have not told theirs."""

@@ -150,14 +150,6 @@ def test_tables_without_a_number_go_all_the_way(gcnsl, tmp_path, columns, how) -
     assert pd.read_csv(tmp_path / "predictions.csv")["id"].tolist() == names
 
 
-def test_a_link_to_a_folder_stays_one(gcnsl, command, tmp_path) -> None:
-    (tmp_path / "model").symlink_to(tmp_path / "target")
-    for _ in range(2):
-        assert gcnsl(*command)[0] == 0
-        assert (tmp_path / "model").is_symlink()
-    assert len(NodeClassifier.load(tmp_path / "target").predict()) == 90
-
-
 @pytest.fixture
 def pressing(monkeypatch):
     """Ctrl-C is pressed in the fourth epoch."""

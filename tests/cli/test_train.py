@@ -1,11 +1,11 @@
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,22 +94,10 @@ def test_named_graphs_have_published_hyperparameters(gcnsl, data_root) -> None:
     assert json.loads(gcnsl(*command, "--set", "epsilon=0.6")[1])["options"]["epsilon"] == 0.6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--method", "mlp", "--set", "epsilon=0.5"], "n_components: mlp has no such option"),
-        (["--label", "colour"], "--label colour is not a column of"),
-        (["--set", "lr=1e30"], "training diverged"),
-    ],
-)
-def test_users_errors_are_one_line(gcnsl, people, monkeypatch, arguments, message) -> None:
-    monkeypatch.chdir(Path(people[1]).parent)
-    code, out, err = gcnsl("train", *people, *TRAIN, *arguments)
-    assert code == cli.BAD_INPUT
-    assert out == ""
-    assert message in err
-    assert err.startswith("Error: ")
-    assert err.count("\n") == 1
+def test_divergence_is_one_line(gcnsl, people) -> None:
+    code, out, err = gcnsl("train", *people, *TRAIN, "--set", "lr=1e30")
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert re.fullmatch(r"Error: training diverged: .*\n", err)
 
 
 def test_a_graph_without_labels(gcnsl, people, tmp_path, frames) -> None:

@@ -9,8 +9,6 @@ import pytest
 from gcnsl import DownloadError, InputError, load
 from gcnsl.datasets import benchmarks as files
 
-PATH = "splits/cora_split_0.6_0.2_0.npz"
-
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):

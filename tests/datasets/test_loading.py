@@ -108,7 +108,6 @@ def test_files_that_run_code_are_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "corra"}, r"name\('corra'\) is not a known graph; .*; did you mean cora\?$"),
         (
             {"name": "minesweeper", "split": "geom-gcn"},
             r"split\('geom-gcn'\) does not exist for minesweeper: use one of 'random', 'stored', or None",
@@ -117,7 +116,6 @@ def test_files_that_run_code_are_refused(tmp_path) -> None:
         ({"name": "debian", "runs": 0}, r"runs\(0\) must be >= 1"),
         ({"name": 3}, r"name\(3\) must be one of .*, or the path of a graph file"),
         ({"name": "debian", "directed": "no"}, r"directed\('no'\) must be true or false"),
-        ({"name": "cora", "root": "absent"}, r"root\('absent'\) is not a folder"),
     ],
 )
 def test_bad_arguments(arguments, message) -> None:

@@ -1,4 +1,3 @@
-import hashlib
 import itertools
 import math
 
@@ -12,10 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from gcnsl.datasets.synthetic_graphs import Groups, attach, draw_classes, synthetic
 from gcnsl.errors import InputError
 from gcnsl.graph import edge_homophily
-
-
-def fingerprint(data):
-    return hashlib.sha256(b"".join(t.numpy().tobytes() for t in (data.x, data.edge_index, data.y))).hexdigest()
 
 
 @settings(max_examples=150, deadline=None)

@@ -22,20 +22,6 @@ EXAMPLES = [
     for page in PAGES
     if page != RECIPES and any(not block.needs for block in blocks_of(page))
 ]
-NOT_RUN = {
-    "docs/clusters.md": [
-        "a Dask scheduler at that address",
-        *["several machines"] * 3,
-        "SLURM",
-        "Docker",
-        *["Kubernetes"] * 3,
-    ],
-    "docs/debian.md": ["Debian's index"],
-    "docs/testing.md": ["a checkout and much time"] * 3,
-    "docs/how-to/gpus.md": ["a GPU"] * 2,
-    "docs/tutorials/reproducing-the-paper.md": ["a GPU"],
-}
-"""What blocks need that are shown and not run."""
 QUICK = {
     "train": ["--set", "epochs=3"],
     "compare": ["--set", "epochs=3", "--runs", "2"],

@@ -1,16 +1,13 @@
 """fit, predict, score; labels of any type; scikit-learn's conventions; GCN-SL's options by name."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
 
 from gcnsl import GCNSLClassifier, InputError, NodeClassifier
 from gcnsl.methods import METHODS
 
-from .cases import EDGES, HIDDEN, NAMES, TRUTH, N, X, Y, classifier, fitted, same_weights
+from .cases import EDGES, HIDDEN, TRUTH, N, X, Y, classifier, fitted, same_weights
 
 
 def test_every_hyper_parameter_of_the_model_is_a_parameter_with_the_same_default() -> None:
@@ -25,27 +22,6 @@ def test_it_is_the_node_classifier_of_gcn_sl() -> None:
     for merge, name in (("concat", "gcn-sl-cc"), ("average", "gcn-sl-av")):
         by_name = NodeClassifier(name, **(options | {"merge": merge}), device="cpu").fit(X, Y, edge_index=EDGES)
         assert same_weights(by_name, fitted(merge=merge))
-
-
-def test_scikit_learn_conventions() -> None:
-    model = classifier(epsilon=0.7)
-    assert is_classifier(model)
-    assert clone(model).get_params() == model.get_params()
-    assert clone(model).set_params(rounds=5).rounds == 5
-    assert "epsilon=0.7" in repr(model)
-    assert vars(model) == model.get_params(), "__init__ stores and does nothing else"
-    with pytest.raises(NotFittedError):
-        model.predict()
-    assert model.fit(X, Y, edge_index=EDGES) is model
-    assert same_weights(model, clone(model).fit(X, Y, edge_index=EDGES))
-
-
-LABELS = {
-    "gaps": (np.where(HIDDEN, -1, TRUTH * 10 + 5), [5, 15, 25]),
-    "floats": (np.where(HIDDEN, np.nan, TRUTH), [0, 1, 2]),
-    "torch": (torch.from_numpy(Y), [0, 1, 2]),
-    "categories": (pd.Series(NAMES[TRUTH]).mask(HIDDEN).astype("category"), NAMES),
-}
 
 
 def test_validation_nodes_are_drawn_from_each_class() -> None:

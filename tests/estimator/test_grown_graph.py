@@ -29,11 +29,6 @@ def named():
     return fitted(fit={"node_ids": IDS})
 
 
-@pytest.fixture(scope="module")
-def nameless():
-    return fitted()
-
-
 @pytest.mark.parametrize("wrap", [lambda x: x, sp.csr_array])
 def test_rows_may_come_in_any_order(wrap) -> None:
     named = fitted(wrap(X), fit={"node_ids": IDS})

@@ -32,11 +32,6 @@ STAYS = ("geom-gcn",)
 """Methods that can't take new nodes."""
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path_factory) -> None:
-    monkeypatch.setattr("gcnsl.datasets.benchmarks.cache_folder", lambda: tmp_path_factory.getbasetemp() / "cache")
-
-
 def fitted(name: str, x=X, **options) -> NodeClassifier:
     classifier = NodeClassifier(name, **(NARROW[ALIASES.get(name, name)] | options), device="cpu")
     return classifier.fit(x, LABELS, edge_index=EDGES, node_ids=[f"n{i}" for i in range(N)])

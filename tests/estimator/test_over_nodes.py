@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 
 from gcnsl import from_arrays
 
@@ -43,12 +43,3 @@ def test_only_the_labels_of_the_given_nodes_are_seen() -> None:
     assert (model.predict(NODES[1::2]) == direct.predict()[1::2]).all()
     assert (model.predict_proba([5, 3]) == direct.predict_proba()[[5, 3]]).all()
     assert model.score(NODES, TRUTH) == direct.score(None, TRUTH)
-
-
-def test_grid_search() -> None:
-    over_nodes = classifier(epochs=25).over_nodes(X, EDGES)
-    grid = {"classifier__epsilon": [0.6, 0.9], "classifier__lr": [1e-6, 0.03]}
-    search = GridSearchCV(over_nodes, grid, cv=2, error_score="raise").fit(NODES, TRUTH)
-    assert search.best_params_["classifier__lr"] == 0.03
-    assert search.predict(NODES).shape == (N,)
-    assert search.best_estimator_.classifier_.epsilon == search.best_params_["classifier__epsilon"]

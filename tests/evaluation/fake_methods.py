@@ -33,15 +33,9 @@ class FakeConfig(ModelConfig):
         return nn.Linear(in_channels, out_channels)
 
 
-@dataclass(frozen=True)
-class FakeReconnectingConfig(FakeConfig):
-    """One that learns a graph: a chain of the nodes in the order of their score."""
-
-    def build(self, in_channels, out_channels, num_nodes):
-        return ChainNet(in_channels, out_channels)
-
-
 class ChainNet(nn.Linear):
+    """It learns a graph: a chain of the nodes in the order of their score."""
+
     learns_graph = True
 
     def learned_graph(self, x, *, rows=None):
@@ -57,10 +51,3 @@ def fake(name: str, **options) -> Method:
     """A method of this name that trains for three epochs."""
     real = METHODS[name]
     return replace(real, config=FakeConfig(**options), training=TrainingSettings(epochs=3))
-
-
-def fake_methods() -> dict[str, Method]:
-    """All names of the registry; GCN-SL is the real one."""
-    real = {name: METHODS[name] for name in ("gcn-sl-cc", "gcn-sl-av")}
-    chain = {"nlgnn": Method("nlgnn", FakeReconnectingConfig(), TrainingSettings(epochs=3))}
-    return {name: fake(name) for name in METHODS} | chain | real

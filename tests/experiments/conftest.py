@@ -11,11 +11,6 @@ from .fake_methods import fake_methods
 from .plausible import plausible_results
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread(single_thread):
-    """All tests here work on small matrices."""
-
-
 @pytest.fixture
 def all_methods(monkeypatch):
     """All ten names are registered; those but GCN-SL train in no time."""

@@ -126,9 +126,3 @@ def test_what_results_say_is_escaped(findings, page, hostile) -> None:
     data = page_data(text)
     assert {line[data["columns"].index("device")] for line in data["runs"]} == {hostile}
     assert {("th", hostile), ("strong", hostile)} <= Page(text).texts
-
-
-def tiles(page) -> dict[str, int]:
-    return {
-        text: int(count) for count, text in re.findall(r'#claims"><strong>(\d+)</strong><span>([^<]+)</span>', page)
-    }

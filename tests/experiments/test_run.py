@@ -30,6 +30,7 @@ from gcnsl.methods.registry import space_of
 from gcnsl.runs.executor import ThisProcess
 
 from ..runs.fake_executor import FakeExecutor
+from ..runs.watching import children, is_running, wait_until
 from . import run_in_processes
 from .cases import spec
 from .fake_methods import LOG, fake_methods
@@ -235,9 +236,9 @@ def test_the_time_of_features_is_measured_here(store) -> None:
 def test_killed_it_goes_on_and_repeats_nothing(store) -> None:
     with subprocess.Popen([*PROGRAM, store, "30"], stdout=subprocess.PIPE, text=True) as program:
         next(program.stdout)
-        helpers = _children(program.pid)
+        helpers = children(program.pid)
         program.kill()
-    _wait_until(lambda: not any(map(_alive, helpers)))
+    wait_until(lambda: not any(map(is_running, helpers)))
     before = {result.spec.run: result for result in read_results(store)}
     assert 0 < len(before) < run_in_processes.RUNS
     told = []
@@ -253,28 +254,9 @@ def test_ctrl_c_ends_all_processes_quietly(store) -> None:
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen([*PROGRAM, store, "30"], **piped) as program:
         next(program.stdout)
-        helpers = _children(program.pid)
+        helpers = children(program.pid)
         os.killpg(program.pid, signal.SIGINT)
         out, err = program.communicate(timeout=30)
     assert out.strip().endswith("interrupted")
     assert err == ""
-    _wait_until(lambda: not any(map(_alive, helpers)))
-
-
-def _children(parent: int) -> list[int]:
-    listed = Path(f"/proc/{parent}/task/{parent}/children")
-    return [int(number) for number in listed.read_text().split()]
-
-
-def _alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def _wait_until(true, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_running, helpers)))

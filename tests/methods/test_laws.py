@@ -75,11 +75,16 @@ def test_sparse_features_count_like_dense_ones(name) -> None:
     torch.testing.assert_close(model(*sparse.inputs), model(*ready.inputs), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["edges", "weighted arcs"])
 @every_variant
-def test_nodes_may_be_renumbered(name, options) -> None:
+def test_nodes_may_be_renumbered(name, options, weighted) -> None:
     data, options = small_graph(), {"standardize": "never"} | options  # else NLGNN's scores have ties
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
-    other = from_arrays(data.x[order], torch.argsort(order)[data.edge_index], data.y[order])
+    place, edges = torch.argsort(order), {"edge_index": data.edge_index}
+    if weighted:
+        data = weighted_graph()
+        edges = {"edge_index": data.arc_index, "edge_weight": data.arc_weight, "directed": True}
+    other = from_arrays(data.x[order], y=data.y[order], **edges | {"edge_index": place[edges["edge_index"]]})
     ready, reordered = (prepared(name, options, graph) for graph in (data, other))
     model = with_weights(ready)
     other_model = renumbered_model(model, order) if name in NETWORKS else with_weights(reordered)
@@ -101,20 +106,6 @@ def test_weights_and_directions_count_exactly_for_those_that_use_them(name) -> N
     assert METHODS[name].unused(reverse) == [fact for fact in ("directions", "weights") if fact not in uses]
     assert METHODS[name].unused(plain) == []
     torch.testing.assert_close(same, logits, rtol=1e-4, atol=1e-4)
-
-
-@every_method
-def test_nodes_with_weighted_arcs_may_be_renumbered(name) -> None:
-    data = weighted_graph()
-    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
-    arcs = {"edge_index": torch.argsort(order)[data.arc_index], "edge_weight": data.arc_weight, "directed": True}
-    other = from_arrays(data.x[order], y=data.y[order], **arcs)
-    ready, reordered = (prepared(name, {"standardize": "never"}, graph) for graph in (data, other))
-    model = with_weights(ready)
-    other_model = renumbered_model(model, order) if name in NETWORKS else with_weights(reordered)
-    tolerance = 1e-4 if name in NETWORKS else 1e-2  # iterations end elsewhere
-    logits = other_model(*reordered.inputs)
-    torch.testing.assert_close(logits, model(*ready.inputs)[order], rtol=tolerance, atol=tolerance)
 
 
 @every_network

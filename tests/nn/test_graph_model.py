@@ -16,8 +16,6 @@ from gcnsl.training import TrainingSettings
 
 from .cases import CLASSES, D, N, small_graph
 
-H = torch.tensor([[1.0, 10.0, 4.0], [3.0, -10.0, 2.0], [2.0, 0.0, 6.0]])
-
 
 def test_arguments_are_checked_by_position_and_by_name() -> None:
     with pytest.raises(InputError, match=r"out_channels\(0\) must be >= 1"):

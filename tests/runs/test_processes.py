@@ -16,6 +16,8 @@ from gcnsl.runs import processes
 from gcnsl.runs.executor import Crew, TooSlow, WorkerLost
 from gcnsl.runs.processes import Processes, WorkerWarning, threads_of_each
 
+from .watching import children, is_running, wait_until
+
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path, monkeypatch):
@@ -235,21 +237,3 @@ def test_processes_end_with_the_one_they_work_for(tmp_path, temporary, number, w
     wait_until(lambda: not any(map(is_running, workers)))
     wait_until(lambda: not list(temporary.iterdir()))
     assert told.count("Traceback") == (number == signal.SIGINT), "that of the script itself"
-
-
-def children(parent: int) -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until(holds, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -8,16 +8,7 @@ from gcnsl.training.loop import Passes
 from gcnsl.training.objective import Objective
 from gcnsl.training.state import RunState
 
-from .cases import DATA, MASKS, TEST, TRAIN, VAL, fit, net, same_weights, send
-
-
-def test_nodes_without_a_label_are_ignored() -> None:
-    y = DATA.y.clone()
-    y[TEST] = -1
-    plain, without = net(), net()
-    fit(plain)
-    train(without, [DATA.x], y, settings=TrainingSettings(epochs=20), seed=0, **MASKS)
-    assert same_weights(plain, without)
+from .cases import DATA, MASKS, TEST, TRAIN, VAL, net, send
 
 
 def objective_of(settings, class_names=None) -> Objective:
