@@ -31,6 +31,8 @@ from gcnsl.runs.jobs import reason
 from gcnsl.training import History, choose_device
 from gcnsl.training.metrics import METRICS, Floats, Ints, class_shares
 
+SHARE_A_GPU, FILLS_A_GPU = 4, 1_000_000
+"""So many processes train on a GPU at once; a graph with more nodes and edges than the second number keeps it busy."""
 STARTING_PAYS = 15.0
 """With fewer seconds in all, this process trains by itself: others would have hardly started."""
 COLUMNS = (
@@ -154,9 +156,11 @@ def select(
 
 
 def _processes(problem: Problem, settings: AutoSettings) -> int:
-    """One process on each core, or one in all for a GPU."""
-    on_cpu = choose_device(problem.device).type == "cpu"
-    return settings.processes or (cpu_count() if on_cpu else 1)
+    """One process on each core; some of them share a GPU if the graph is small, else one has it."""
+    if settings.processes or choose_device(problem.device).type == "cpu":
+        return settings.processes or cpu_count()
+    is_small = problem.graph.num_nodes + problem.graph.num_edges <= FILLS_A_GPU
+    return min(SHARE_A_GPU, cpu_count()) if is_small else 1
 
 
 def choose(race: TimedRace, journal: Journal, graph: Data, history: History, *, single: bool) -> Selected:
