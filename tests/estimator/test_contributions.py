@@ -28,10 +28,17 @@ def fitted(method: str, x=X, **options):
 
 
 @pytest.mark.parametrize(
-    ("method", "x"), [*((name, X) for name in NETWORKS), ("mlp", SPARSE_X), ("gcn-sl-plus", SPARSE_X)]
+    ("method", "x", "options"),
+    [
+        *((name, X, {}) for name in NETWORKS),
+        ("mlp", SPARSE_X, {}),
+        ("gcn-sl-plus", SPARSE_X, {}),
+        ("gcn-sl-cc", SPARSE_X, {"spectral_method": "esc"}),
+        ("gcn-sl-av", X, {"spectral_method": "sc"}),
+    ],
 )
-def test_those_of_networks_differ_between_nodes_as_the_log_odds_do(method, x) -> None:
-    model = fitted(method, x)
+def test_those_of_networks_differ_between_nodes_as_the_log_odds_do(method, x, options) -> None:
+    model = fitted(method, x, **options)
     logits, found = model.logits(), [contributions(model, node, one=0, other=2, steps=256) for node in (4, 5)]
     log_odds = (logits[:, 0] - logits[:, 2])[[4, 5]]
     spread = sum(abs(value) for each in found for value in each.values())
@@ -126,7 +133,6 @@ def classifier(method: str, x, edges, y) -> NodeClassifier:
         found.fitted_ = blend_of(found.fitted_, network.fitted_)
         return found
     options = {} if method in (*PLAIN, "label-propagation") else {"epochs": 150}
-    options |= {"use_spectral": False} if method == "gcn-sl-cc" else {}
     val_mask = np.append(NOT_LEARNED, np.zeros(len(y) - N, dtype=bool))
     return NodeClassifier(method, device="cpu", **options).fit(x, y, edge_index=edges, val_mask=val_mask)
 

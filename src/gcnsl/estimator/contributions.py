@@ -9,10 +9,10 @@ node k is given
     a_{kj} = (X_{kj} - B_{kj}) \int_0^1 \frac{\partial f}{\partial X_{kj}}(B + \alpha (X - B)) \, d\alpha, \qquad
     \sum_{k, j} a_{kj} = f(X) - f(B),
 
-and what remains, f(B) minus its mean over the training nodes, comes from whom the node links to. Held fixed are A*
-(but not the order in which NLGNN lines up the nodes, whose jumps are given to nothing) and GCN-SL's spectral features,
-which have a contribution of their own. In a graph of more than :data:`LARGEST` values, the features of the nearest
-nodes change, and others are held fixed.
+and what remains, f(B) minus its mean over the training nodes, comes from whom the node links to. A* is held fixed
+(but not the order in which NLGNN lines up the nodes, whose jumps are given to nothing). What GCN-SL's spectral features
+add is given to the columns that they are made of (:func:`_by_column`). In a graph of more than :data:`LARGEST` values,
+the features of the nearest nodes change, and all else is held fixed.
 
 Derived columns are named for people, by the columns of the user's table.
 
@@ -58,6 +58,8 @@ from gcnsl.plain.neighbour_columns import (
     summed,
 )
 from gcnsl.sparse import Matrix, SparseMatrix, adjacency_matrix, to_scipy
+from gcnsl.spectral import SpectralFeatures
+from gcnsl.spectral.maps import LinearMap
 from gcnsl.spectral.structural_features import FEATURE_NAMES
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ STEPS = 32
 """Midpoints of the integral, for all models of a member together; each is a forward and a backward pass."""
 LARGEST = 1 << 22
 """At most so many values of features have a share of their own."""
-LINKS, ALIKE = "whom it links to", "whom its columns resemble (spectral features)"
+LINKS = "whom it links to"
 TINY = 1e-6
 """Smaller contributions are rounding."""
 
@@ -141,12 +143,17 @@ def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps
     (n, d), known = x.shape, _known(prepared.graph)
     learns = getattr(model, "learns_graph", False) and hasattr(model, "comparisons")
     fixed: dict[str, Any] = {"compared": x} if learns else {}
+    spectral = prepared.precomputed if n * d <= LARGEST else None
+    if isinstance(spectral, SpectralColumns):  # beside X
+        x = torch.cat([x if isinstance(x, Tensor) else x.to_dense(), cast("Tensor", rest.pop())], dim=1)
     links = adjacency_matrix(prepared.graph.edge_index, n, self_loops=False)
     means, kinds = _typical(to_scipy(x), links, known.numpy())
     kinds[node] = 0
     typical, kind = torch.from_numpy(means).to(x.device, x.dtype), torch.from_numpy(kinds)
 
-    def log_odds(features: Matrix, *others: Matrix) -> Tensor:
+    def log_odds(features: Any, *others: Matrix) -> Tensor:
+        if isinstance(spectral, SpectralColumns):
+            features, others = features[:, :d], (*others, features[:, d:])
         logits: Tensor = model(features, *others, **fixed)
         return logits[:, one] - logits[:, other]
 
@@ -161,23 +168,43 @@ def _integrated_gradients(fitted: Fitted, node: int, one: int, other: int, steps
             if value.requires_grad:  # the model reads the features
                 total += torch.autograd.grad(value, leaf)[0]
     shares = (total * change).double().cpu().numpy() / steps
-    by_distance = shares[0], shares[1 : 1 + near].sum(axis=0), shares[1 + near :].sum(axis=0)
+    if isinstance(spectral, SpectralColumns):
+        read = to_scipy(prepared.features.of(prepared.graph)).astype(np.float64)
+        scaled, weights = _parts_of(spectral.transformer, read)
+        away = scaled[rows.numpy()].toarray() - _typical(scaled, links, known.numpy())[0][kinds[rows]]
+        shares[:, :d] += _by_column(shares[:, d:], away, weights)
+    by_distance = shares[0, :d], shares[1 : 1 + near, :d].sum(axis=0), shares[1 + near :, :d].sum(axis=0)
     found = summed([source for text in (OWN, NEAR, FAR) for source in sources_of(text, d)], np.concatenate(by_distance))
     if n * d <= LARGEST:
-        without, others = typical[kind], rest
-        if isinstance(prepared.precomputed, SpectralColumns):
-            alike = log_odds(without, *rest)
-            others = [*rest[:-1], rest[-1][known.to(typical.device)].mean(dim=0).expand(n, -1)]  # type: ignore[index]
-        flat = log_odds(without, *others)
-        found[Source(LINKS)] = _above_mean(flat, node, known)
-        if others is not rest:
-            found[Source(ALIKE)] = _above_mean(alike, node, known) - found[Source(LINKS)]
+        flat = log_odds(typical[kind], *rest).detach().cpu().double()
+        found[Source(LINKS)] = float(flat[node] - flat[known].mean())
     return found
 
 
-def _above_mean(values: Tensor, node: int, known: Tensor) -> float:
-    values = values.detach().cpu().double()
-    return float(values[node] - values[known].mean())
+def _parts_of(transformer: SpectralFeatures, x: sp.csr_array) -> tuple[sp.csr_array, NDArray[Any]]:
+    """X (n × d), its rows scaled, and weights (d × c): their product are the spectral features, but for SC.
+
+    That compares distances, of which all columns are a part.
+    """
+    extension = transformer.extension_
+    if isinstance(extension, LinearMap):
+        return sp.csr_array(sp.diags_array(extension.row_scale(x)) @ x), extension.weight
+    return x, np.ones((x.shape[1], extension.weight.shape[1]))
+
+
+def _by_column(shares: NDArray[Any], away: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """What spectral features of some nodes add (r × c), given to columns (r × d) by the squares of what these change.
+
+    Args:
+        shares: What each feature adds.
+        away: How far the scaled columns are from those of typical nodes (r × d).
+        weights: Of the columns in each feature (d × c).
+    """
+    found = np.zeros(away.shape)
+    for share, weight in zip(shares.T, weights.T, strict=True):
+        squares = (away * weight) ** 2
+        found += squares * (share / np.maximum(squares.sum(axis=1), np.finfo(np.float64).tiny))[:, None]
+    return found
 
 
 def _known(graph: Data) -> Tensor:

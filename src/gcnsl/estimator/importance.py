@@ -9,6 +9,7 @@ GCN-SL's spectral features are shuffled with all columns together, but not with 
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
 from collections import defaultdict
@@ -51,7 +52,10 @@ LEAST_GAIN = 0.1
 
 @dataclass(frozen=True)
 class ColumnImportance:
-    """A column: the metric when it is shuffled, by how much that is worse, and the standard deviation of repeats."""
+    """A column: the metric when it is shuffled, by how much that is worse, and the standard deviation of repeats.
+
+    That is NaN if there was time for one only.
+    """
 
     column: str
     shuffled: float
@@ -85,9 +89,9 @@ class Importance:
 
     def worse(self, column: ColumnImportance) -> str:
         """By how much the metric is worse without a column: in points if it is a share."""
-        if METRICS[self.metric].is_share:
-            return f"{100 * column.importance:+.1f} ± {100 * column.std:.1f} points"
-        return f"{column.importance:+.3f} ± {column.std:.3f}"
+        unit, digits, words = (100, 1, " points") if METRICS[self.metric].is_share else (1, 3, "")
+        spread = "" if math.isnan(column.std) else f" ± {unit * column.std:.{digits}f}"
+        return f"{unit * column.importance:+.{digits}f}{spread}{words}"
 
     @property
     def on_nodes(self) -> str:
@@ -171,7 +175,10 @@ def measure_importance(
             if time.monotonic() - began < seconds or not found:
                 found[name].append(score(owners == name))
     drops = {name: measure.gain(both) - np.array([measure.gain(v) for v in values]) for name, values in found.items()}
-    columns = [ColumnImportance(k, float(np.mean(found[k])), float(d.mean()), float(d.std())) for k, d in drops.items()]
+    columns = [
+        ColumnImportance(k, float(np.mean(found[k])), float(d.mean()), float(d.std()) if len(d) > 1 else math.nan)
+        for k, d in drops.items()
+    ]
     columns.sort(key=lambda each: -each.importance)
     alone, gained = None, measure.gain(both) - measure.gain(without_both)
     if columns and gained >= LEAST_GAIN and columns[0].importance > 0:

@@ -192,11 +192,16 @@ def _looked_for(measured: Measured) -> int:
 
 
 def _curves(measured: Measured) -> list[dict[str, Any]]:
-    """What every threshold would find of each class: ``[threshold, alerts, found]``, the highest threshold first."""
-    found = list[dict[str, Any]]()
+    """What every threshold would find of each class: ``[threshold, alerts, found]``, the highest threshold first.
+
+    They have four digits, so that what is found with what the page shows is the same, but for the one in use.
+    """
+    found, chosen = list[dict[str, Any]](), measured.threshold
     for number in range(len(measured.class_names) if 1 < len(measured.class_names) <= CURVES else 0):
         curve = Curve.of(measured.probabilities[:, number], measured.truth == number)
-        points = [[float(f"{value:.4g}"), *counts] for value, *counts in curve.points()]
+        used = chosen.value if chosen is not None and chosen.positive == number else 0.5
+        values = {used, *(float(f"{0.9995 * value:.4g}") for value, *_ in curve.points())}
+        points = [[value, *curve.at(value)] for value in sorted(values, reverse=True)]
         found.append({"points": [[1.0, 0, 0], *points], "positives": curve.positives})  # none reaches the first
     return found
 

@@ -124,8 +124,12 @@ class LinearMap:
     def __call__(self, x: Any) -> Floats:
         """Features (n × c) of any rows."""
         features: Floats = x @ self.weight
-        features *= _row_scale(x, self.basis, self.total, signed=self.signed)[:, None]
+        features *= self.row_scale(x)[:, None]
         return features
+
+    def row_scale(self, x: Any) -> Floats:
+        """The factors d^-1/2 x̂ / x of any rows (n)."""
+        return _row_scale(x, self.basis, self.total, signed=self.signed)
 
 
 def fit_esc(x: Any, count: int, *, anchors: Ints | None, factor: float) -> tuple[Floats, LinearMap]:

@@ -17,7 +17,7 @@ function showThreshold() {
   const { points, positives } = decided.curves[chosen];
   const [value, alerts, hits] = points[points.length - 1 - Number(slider.value)];
   const [name, rest] = [positiveList.selectedOptions[0].textContent, decided.nodes - positives];
-  const text = Number(value.toPrecision(3)).toString();
+  const text = Number(value.toPrecision(4)).toString();
   document.getElementById("threshold-value").textContent = text;
   slider.setAttribute("aria-valuetext", `${text}: ${alerts} alerts, ${hits} of ${positives} found`);
   const cards = [
