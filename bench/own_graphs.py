@@ -351,9 +351,10 @@ def measure(title: str, number: int, way: str, minutes: Mapping[str, float], dev
     return split.scores(probabilities, split.test) | found
 
 
-def usual_seconds(way: str, minutes: Mapping[str, float]) -> float:
+def usual_seconds(way: str, minutes: Mapping[str, float], device: str) -> float:
     """How long a cell takes at most, as a rule, imports and reading included."""
     quick = way in ("logistic", "boosted trees", "label propagation", "LightGBM")
+    quick |= way in REFERENCES and device != "cpu"
     return 30 + 60 * (1 if quick else minutes[FAST if way == FAST else GOOD])
 
 
@@ -367,7 +368,7 @@ def run(cells: list[tuple[str, int, str]], options: argparse.Namespace, minutes:
         while True:
             with lock:
                 left = options.until - (time.monotonic() - began)
-                cell = next((each for each in cells if usual_seconds(each[2], minutes) <= left), None)
+                cell = next((each for each in cells if usual_seconds(each[2], minutes, options.device) <= left), None)
                 if cell is None:
                     return
                 cells.remove(cell)
@@ -486,7 +487,7 @@ def main() -> None:
     cells = [(title, number, way) for number in numbers for title in titles for way in options.ways.split(",")]
     cells = [cell for cell in cells if cell[2] not in results.get(cell[0], {}).get(str(cell[1]), {})]
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    run(sorted(cells, key=lambda cell: -usual_seconds(cell[2], minutes)), options, minutes)
+    run(sorted(cells, key=lambda cell: -usual_seconds(cell[2], minutes, options.device)), options, minutes)
     print(report(read(options.output), minutes))
 
 
