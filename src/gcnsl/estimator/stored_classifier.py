@@ -47,7 +47,7 @@ def save(classifier: NodeClassifier, path: str | os.PathLike[str], *, overwrite:
         "name_column": graph.get("name_column"),
         "unknown": graph.get("unknown"),
         "threshold": classifier.threshold_ and asdict(classifier.threshold_),
-        "temperature": classifier.temperature_,
+        "temperature_of_classifier": classifier.temperature_,  # an ensemble has one of its own
         "encoder": encoder,
     }
     if table is not None:
@@ -76,7 +76,8 @@ def load(classifier: NodeClassifier, path: str | os.PathLike[str], *, device: st
         classifier._keep(fitted, tensors["train_mask"], tensors["val_mask"])
         _ = classifier.history_.best  # there is such an epoch
         classifier.threshold_ = config["threshold"] and Threshold(**config["threshold"])
-        classifier.temperature_, classifier.test_mask_ = config["temperature"], tensors["test_mask"].numpy()
+        classifier.temperature_ = config["temperature_of_classifier"]
+        classifier.test_mask_ = tensors["test_mask"].numpy()
         if "chosen_by" in config:
             classifier.leaderboard_ = pd.DataFrame(config["leaderboard"])
             classifier.chosen_by_ = ChosenBy(**config["chosen_by"])
@@ -95,7 +96,7 @@ def _of_0_2_0(config: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[
         tensors = tensors | {"train_mask": tensors["train_mask"] | tensors["val_mask"], "val_mask": absent}
     parameters = {"threshold": None} | config["parameters"]
     absent_facts = dict.fromkeys(("threshold", "name_column", "weight_column", "unknown"))
-    config = absent_facts | {"temperature": 1.0} | config | {"parameters": parameters}
+    config = absent_facts | {"temperature_of_classifier": 1.0} | config | {"parameters": parameters}
     return config, {"test_mask": absent} | tensors
 
 
