@@ -91,9 +91,11 @@ def test_what_is_known_is_not_prepared_again(data, monkeypatch, tmp_path) -> Non
     assert max(len(member.fits) for member in members) > 1
     more = from_arrays(torch.cat([data.x, data.x[:1]]), torch.cat([data.edge_index, torch.tensor([[90], [0]])], dim=1))
     again.predict_proba_graph(more)
-    again.predict_proba_graph(more)
+    found = again.predict_proba_graph(more)
     assert len(prepared) == len(members), "once each, for all folds"
     assert len(grown) == 2 * len(members)
+    assert again.fitted_.temperature == classifier.fitted_.temperature != 1
+    assert found == pytest.approx(classifier.predict_proba_graph(more), abs=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"single": True}, {"distil": "mlp"}])

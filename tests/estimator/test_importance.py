@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gcnsl import NodeClassifier
-from gcnsl.estimator.importance import measure_importance
+from gcnsl.estimator.importance import ColumnImportance, Importance, measure_importance
 
 N = 240
 DRAW = np.random.default_rng(0)
@@ -42,3 +42,9 @@ def test_rare_classes_are_measured_by_a_metric_that_suits_them() -> None:
     assert table.attrs["metric"] == "average-precision"
     assert table["column"][0] == "feature 0"
     assert table["importance"][0] == pytest.approx(table.attrs["both"] - table["shuffled"][0], abs=1e-9)
+
+
+def test_a_single_repeat_has_no_spread() -> None:
+    importance = Importance("accuracy", 9, "test", 0.9, 0.8, 0.7, 0.5, [], 1, None)
+    assert importance.worse(ColumnImportance("age", 0.8, 0.1, float("nan"))) == "+10.0 points"
+    assert importance.worse(ColumnImportance("age", 0.8, 0.1, 0.0)) == "+10.0 ± 0.0 points"

@@ -1,6 +1,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 from gcnsl import NodeClassifier
 from gcnsl.auto import ChosenBy
 from gcnsl.estimator.explanation import explain
-from gcnsl.evaluation import model_page
+from gcnsl.evaluation import Measured, model_page
 from gcnsl.evaluation.intervals import wilson
 from gcnsl.evaluation.model_page import ExploredNodes, write_model_page, write_node_page
+from gcnsl.training.decisions import ThresholdRule, choose_threshold
 
 from .page_cases import HOSTILE, trained
 
@@ -161,3 +163,16 @@ def test_the_page_of_a_node_begins_with_it(named, tmp_path) -> None:
     assert data["nodes"][data["first"]][0] == "p12"
     shown = data["views"][str(data["first"])]["given"]["nodes"]
     assert [data["nodes"][place][0] for place, *_ in shown] == [other.id for other in told.original[: model_page.DRAWN]]
+
+
+def test_the_slider_has_the_threshold_in_use_and_finds_what_its_numbers_say() -> None:
+    generator = np.random.default_rng(0)
+    rare = np.round(generator.beta(1, 6, size=80), 6)
+    measured = Measured(np.stack([1 - rare, rare], axis=1), (generator.random(80) < rare).astype(int), ["a", "b"])
+    threshold = choose_threshold(ThresholdRule.read("recall=.5"), rare, measured.truth == 1)
+    measured = replace(measured, threshold=threshold, positive=1)
+    points = model_page._curves(measured)[1]["points"]
+    assert [threshold.value, threshold.alerts, threshold.found] in points
+    for value, alerts, found in points:
+        shown = value if value == threshold.value else float(f"{value:.4g}")
+        assert (alerts, found) == (int((rare >= shown).sum()), int(measured.truth[rare >= shown].sum()))

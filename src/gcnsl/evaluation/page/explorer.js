@@ -55,7 +55,7 @@ function neighbourOf(entry, side, { x, y, room }) {
   const text = described(node, similarity, reasons);
   const group = dotOf(node, x, y, 9);
   const label = drawn("text", { x: side * 16, y: 4, "text-anchor": side < 0 ? "end" : "start" });
-  label.append(shortened(node.name, Math.floor(room / 7.4) - (arrows ? arrows.length + 1 : 0)));
+  label.append(shortened(node.name, Math.floor(room / 8) - (arrows ? arrows.length + 1 : 0)));
   if (arrows) label.append(drawn("tspan", { class: "arrows", dx: 5 }, arrows));
   const area = { class: "area", x: side < 0 ? -room - 16 : -13, y: -14, width: room + 29, height: 28 }; // easy to hit
   group.prepend(drawn("rect", area));
