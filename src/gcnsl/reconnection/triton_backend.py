@@ -8,8 +8,8 @@ recorded work and problems with too many candidates are left to `tiled`.
 **The search** finds the pairs that may be kept on the tensor cores. Unit rows are rounded to float16 and multiplied in
 tiles, with float32 accumulation. Rounding changes the product of two entries by at most 2⁻¹⁰ + 2⁻²² of its size. For
 unit rows these sizes sum to at most 1, so no similarity changes by more than `MARGIN`, which also covers the
-accumulation and entries too small for float16. All pairs with a similarity of at least ε − MARGIN are candidates. The
-pair of row i and key j, out of m keys, is stored as the integer i·m + j. Integer atomics give each pair its place, so
+accumulation and entries too small for float16. All pairs with a similarity of at least ε − MARGIN, less what a squared
+norm may fall short of 1, are candidates, so that every row that is not zero is one of its own. The pair of row i and key j, out of m keys, is stored as the integer i·m + j. Integer atomics give each pair its place, so
 the order of candidates differs from run to run. Sorting them makes the result reproducible.
 
 **Listed rows.** One program works on one row, BLOCK of its candidates at a time, and writes that row only. There are no
@@ -105,9 +105,9 @@ def candidates(problem: Problem, threshold: Tensor) -> Tensor | None:
     row_blocks, tiles = cdiv(n, SEARCH_ROWS), cdiv(m, TILE_KEYS)
     each = cdiv(row_blocks * tiles, SEARCH_PROGRAMS)
     search[(row_blocks, cdiv(tiles, each))](
-        rows, key_rows, n, m, threshold, _first_key(problem), count, found, room, each,
+        rows, key_rows, n, m, threshold, count, found, room, each,
         SQUARE=problem.square, NO_PAIR=torch.iinfo(dtype).max,
-        Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=TILE_KEYS, LEEWAY=MARGIN, num_warps=4,
+        Q=rows.shape[1], BLOCK=SEARCH_ROWS, TILE=TILE_KEYS, LEEWAY=MARGIN + problem.tolerance, num_warps=4,
     )  # fmt: skip
     number = int(count)
     return torch.sort(found[:number]).values if number <= room else None
@@ -146,7 +146,7 @@ def _device_of(z: Tensor) -> AbstractContextManager[object]:
 
 @triton.jit
 def search(
-    rows, keys, n, m, threshold, first_key, count, pairs, room, tiles_each,
+    rows, keys, n, m, threshold, count, pairs, room, tiles_each,
     SQUARE: tl.constexpr, NO_PAIR: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
     LEEWAY: tl.constexpr,
 ):  # fmt: skip
@@ -154,7 +154,7 @@ def search(
 
     They are counted in ``count``. One program compares BLOCK rows with ``tiles_each`` tiles of keys. With SQUARE it
     searches keys j ≥ i and writes a pair in both orders. Once the count exceeds ``room``, a program stops after its
-    current tile. Row i is itself key ``first_key`` + i, which is always a candidate.
+    current tile.
     """
     least = tl.load(threshold) - LEEWAY
     top = tl.program_id(0) * BLOCK
@@ -172,9 +172,6 @@ def search(
             j = tile * TILE + tl.arange(0, TILE)
             key = tl.load(keys + j.to(tl.int64)[:, None] * Q + k[None, :], mask=j[:, None] < m, other=0.0)
             s = tl.dot(row, tl.trans(key))
-            shift = top + first_key - tile * TILE
-            if (shift > -BLOCK) & (shift < TILE):  # the tile has loops
-                s = tl.where((i + first_key)[:, None] == j[None, :], 1.0, s)
             if there_is_room and tl.max(s) >= least:
                 kept = (s >= least) & (i[:, None] < n) & (j[None, :] < m)
                 if SQUARE:
