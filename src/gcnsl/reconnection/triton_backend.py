@@ -9,9 +9,9 @@ recorded work and problems with too many candidates are left to `tiled`.
 tiles, with float32 accumulation. Rounding changes the product of two entries by at most 2⁻¹⁰ + 2⁻²² of its size. For
 unit rows these sizes sum to at most 1, so no similarity changes by more than `MARGIN`, which also covers the
 accumulation and entries too small for float16. All pairs with a similarity of at least ε − MARGIN, less what a squared
-norm may fall short of 1, are candidates, so that every row that is not zero is one of its own. The pair of row i and key
-j, out of m keys, is stored as the integer i·m + j. Integer atomics give each pair its place, so the order of candidates
-differs from run to run. Sorting them makes the result reproducible.
+norm may fall short of 1, are candidates, so that every row that is not zero is one of its own. The pair of row i and
+key j, out of m keys, is stored as the integer i·m + j. Integer atomics give each pair its place, so the order of
+candidates differs from run to run. Sorting them makes the result reproducible.
 
 **Listed rows.** One program works on one row, BLOCK of its candidates at a time, and writes that row only. There are no
 floating-point atomics, so the same list gives the same bits. Candidates whose similarity, summed in float32, is below
