@@ -88,6 +88,7 @@ def air_routes(folder: Path) -> Data:
     nodes["continent"] = nodes["~id"].map(contains.set_index("~to")["~from"].map(continents))
     nodes, links = nodes[nodes["~label"] == "airport"], links[links["~label"] == "route"]
     columns = ["runways:int", "longest:int", "elev:int"]
+    nodes, links = nodes.astype(dict.fromkeys(columns, float)), links.astype({"dist:int": float})
     return gcnsl.from_tables(
         nodes, links, id="~id", label="continent", unknown=[], features=columns, source="~from", target="~to"
     )

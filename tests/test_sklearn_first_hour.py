@@ -183,6 +183,8 @@ def test_cross_validation_and_grid_search_over_rows_or_numbers() -> None:
     grid = GridSearchCV(over, {"classifier__lr": [1e-6, 0.03]}, cv=cv, error_score="raise").fit(table(), y)
     assert grid.best_params_ == {"classifier__lr": 0.03}
     assert (grid.predict(table().iloc[5:9]) == grid.best_estimator_.predict(range(5, 9))).all()
+    with pytest.raises(InputError, match=r"edge_index is missing: .*over_nodes"):
+        cross_val_score(small(), table(), y, cv=cv, error_score="raise")
     with pytest.raises(InputError, match="nodes has shape"):
         over.fit(table().set_axis([f"shrub {i}" for i in range(N)]), y)
 

@@ -193,7 +193,7 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
         X: Any,
         y: Any,
         *,
-        edge_index: Any,
+        edge_index: Any = None,
         edge_weight: Any = None,
         directed: bool | None = None,
         val_mask: Any = None,
@@ -215,6 +215,8 @@ class NodeClassifier(Deciding, ClassifierMixin, BaseEstimator):  # type: ignore[
                 draws ``validation_fraction`` of each class.
             node_ids: The caller's names for the nodes (n), integers or strings, to be kept with the model.
         """
+        if edge_index is None:
+            raise InputError("edge_index is missing: give the edges; cross-validation takes over_nodes(X, edge_index)")
         edges = {"edge_weight": edge_weight, "directed": directed}
         data = given_graph(X, edge_index, y, node_ids=node_ids, **edges)
         if val_mask is not None:
