@@ -28,7 +28,7 @@ import pandas as pd
 
 from . import tables
 from .graphs import FILES, MEMORY, NEW, ChainGraph, grow, make_graph
-from .steps import RECORD, Call, Ended, run_step, train
+from .steps import RECORD, Call, Ended, of_changed, run_step, train
 
 FAMILIES = {
     "auto": ("auto",),
@@ -188,7 +188,7 @@ class _Run:
         if fitted is None:
             return
         self._check_values("fit", fitted.value)
-        np.savez(self.record, proba=fitted.value["proba"])
+        np.savez(self.record, proba=fitted.value["proba"], changed=fitted.value["changed"])
         shown = self.do_with_model([], [], "")
         if "load" not in shown:
             return
@@ -232,9 +232,10 @@ class _Run:
             self.model = shown["load"].value
             self._check_values("load", self.model)
             if not self._real:
-                self._check_same(
-                    "load", np.load(self.record, allow_pickle=True)["proba"], "before it was saved, the model had"
-                )
+                with np.load(self.record, allow_pickle=True) as before:
+                    self._check_same("load", before["proba"], "before it was saved, the model had")
+                    if not np.array_equal(before["changed"], self.model["changed"]):
+                        self.fail("load", "without an edge, the model that was saved has other probabilities")
             self._check_predictions()
             self._check_decisions(shown.get("decide"))
             for node, step in nodes.items():
@@ -503,6 +504,7 @@ def _values(classifier: Any) -> dict[str, Any]:
         "classes": classifier.classes_.tolist(),
         "predicted": classifier.predict().tolist(),
         "proba": classifier.predict_proba(),
+        "changed": of_changed(classifier),
         "known": (classifier.y_ >= 0).tolist(),
     }
 

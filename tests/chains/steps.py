@@ -28,6 +28,8 @@ ENVIRONMENT = {**dict.fromkeys(_THREADS, "1"), "LOKY_MAX_CPU_COUNT": "2", "COLUM
 """One thread each; ``auto`` sees two cores, however many there are, and has two processes."""
 RECORD = "before"
 """The file with the probabilities that a model had before it was saved, beside the folder in which commands run."""
+SMALL = 300
+"""Graphs of more nodes are not predicted once more with other edges."""
 
 
 class Ended(NamedTuple):
@@ -155,6 +157,22 @@ def _done(call: Call) -> tuple[int | str, Any]:
         return traceback.format_exc(), None
 
 
+def of_changed(classifier: Any) -> Any:
+    """The probabilities of a small graph whose first edge is gone: nothing that was computed in training tells them."""
+    import numpy as np
+
+    from gcnsl import InputError
+    from gcnsl.estimator.explanation import without_edges
+
+    graph = classifier.graph_
+    if not graph.num_edges or graph.num_nodes > SMALL:
+        return np.empty(0)
+    try:
+        return classifier.predict_proba_graph(without_edges(graph, *graph.edge_index[:, 0].tolist()))
+    except InputError:  # of Geom-GCN, which has seen no other graph
+        return np.empty(0)
+
+
 def train(*arguments: str) -> int:
     """``gcnsl train`` that also records the probabilities of the model just before it is saved."""
     import numpy as np
@@ -164,7 +182,8 @@ def train(*arguments: str) -> int:
     save = NodeClassifier.save
 
     def recorded(classifier: NodeClassifier, *args: Any, **options: Any) -> None:
-        np.savez(Path("..", f"{RECORD}.npz"), proba=classifier.predict_proba(), predicted=classifier.predict())
+        told = {"proba": classifier.predict_proba(), "predicted": classifier.predict()}
+        np.savez(Path("..", f"{RECORD}.npz"), **told, changed=of_changed(classifier))
         save(classifier, *args, **options)
 
     sys.argv = ["gcnsl", "train", *arguments]
